@@ -29,7 +29,7 @@ done
 cd plugins/kubernetes
 for part in ./cmd/hasten-k8s ./e2e/pause; do "$root/scripts/go.sh" build -o "$programs/" "$part"; done
 "$root/scripts/go.sh" test -vet=off -tags e2e -c -o "$programs/e2e" ./e2e
-folders='/var/lib/kubelet /var/lib/cni /run/containerd /run/hasten-e2e'
+folders='/var/lib/kubelet /var/lib/cni /var/log/pods /var/log/containers /run/containerd /run/cdi /run/hasten-e2e'
 # All that is left of it: the kubelet's control groups, and folders that something was mounted on.
 clean() {
     find /sys/fs/cgroup -depth -type d -path '*/hasten-e2e*' -exec rmdir {} + 2>/dev/null || true

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -99,6 +100,83 @@ func TestDevicesOnARealKubelet(t *testing.T) {
 	}
 	amounts("without the plugin there is nothing to be had", map[corev1.ResourceName]string{"qat.intel.com/asym": "2 0", "dlb.intel.com/pf": "1 0"})
 	stays(t, api, "next")
+}
+
+// The whole way of a claim: a slice, a class, a scheduler that chooses by expressions, a kubelet that prepares, a runtime that reads
+// what was prepared.
+func TestClaimsOnARealKubelet(t *testing.T) {
+	config, api := cluster(t, podControllers+",resourceclaim-controller")
+	m := newMachine(t, config.Host, api)
+	m.load(os.Getenv("HASTEN_E2E_IMAGE"), "--index-name", "hasten.test/hasten:1")
+	m.load(nginx(t).archive(t))
+	namespace(t, api, home, nil, nil)
+	namespace(t, api, "shop", nil, nil)
+	render(t, config, api, map[string]any{"image": map[string]any{"repository": "hasten.test/hasten", "tag": "1"},
+		"devices": map[string]any{"root": tree, "share": 1}, "dra": map[string]any{"enabled": true}}).apply()
+	published := func(want int) func() bool {
+		return func() bool {
+			slices, err := api.ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{})
+			count := 0
+			for _, slice := range slices.Items {
+				count += len(slice.Spec.Devices)
+			}
+			return err == nil && count == want
+		}
+	}
+	duration(t, "devices are published", published(8))
+	claim := func(name, class, expression string) {
+		t.Helper()
+		exactly := &resourceapi.ExactDeviceRequest{DeviceClassName: class}
+		if expression != "" {
+			exactly.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: expression}}}
+		}
+		if _, err := api.ResourceV1().ResourceClaims("shop").Create(ctx, &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{Name: "one", Exactly: exactly}}}},
+		}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claim("compression", "hasten-qat", `device.attributes["devices.hasten.dev"].services == "dc" && device.attributes["devices.hasten.dev"].numaNode == 1`)
+	claim("queue", "hasten-iaa", `device.attributes["devices.hasten.dev"].mode == "shared"`)
+	names := []string{"compression", "queue"}
+	create(t, api, "shop", server("web", func(pod *corev1.Pod) {
+		pod.Spec.TerminationGracePeriodSeconds = new(int64)
+		for i := range names {
+			pod.Spec.ResourceClaims = append(pod.Spec.ResourceClaims, corev1.PodResourceClaim{Name: names[i], ResourceClaimName: &names[i]})
+			pod.Spec.Containers[0].Resources.Claims = append(pod.Spec.Containers[0].Resources.Claims, corev1.ResourceClaim{Name: names[i]})
+		}
+	}))
+	running(t, api, "shop", "web")
+	found := processes(t, "/usr/sbin/nginx")
+	if len(found) == 0 {
+		t.Fatal("no server runs")
+	}
+	nodes, _ := filepath.Glob(filepath.Join(found[0], "root/dev/vfio/*"))
+	_, err := os.Stat(filepath.Join(found[0], "root/dev/iax/wq1.0"))
+	if len(nodes) != 2 || err != nil {
+		t.Errorf("%v, %v", nodes, err)
+	}
+	specs := func() []string {
+		all, _ := filepath.Glob("/var/run/cdi/hasten.dev-*.json")
+		return all
+	}
+	if len(specs()) != 2 {
+		t.Error(specs())
+	}
+	beat := filepath.Join(tree, "sys/kernel/debug/qat_4xxx_0000:e8:00.0/heartbeat/status")
+	if err := os.WriteFile(beat, []byte("-1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	duration(t, "a device that dies is published no more", published(6))
+	m.restart()
+	stays(t, api, "web")
+	if err := api.CoreV1().Pods("shop").Delete(ctx, "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	duration(t, "nothing of a claim is left on the node", func() bool { return len(specs()) == 0 })
+	if err := os.WriteFile(beat, []byte("0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // hasItsDevices reads from the node what a container sees.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"os"
 	"time"
 
+	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"hasten.dev/kubernetes/internal/devices"
+	"hasten.dev/kubernetes/internal/dra"
 )
 
 func runDevices(ctx context.Context, arguments []string) error {
@@ -28,4 +31,35 @@ func runDevices(ctx context.Context, arguments []string) error {
 	manager := &devices.Manager{Options: options, Folder: *folder, Every: *every,
 		Facts: func(ctx context.Context) ([]devices.Facts, error) { return devices.Read(ctx, *hasten) }}
 	return manager.Run(ctrl.LoggerInto(ctx, klog.NewKlogr()))
+}
+
+func runDRA(ctx context.Context, arguments []string) error {
+	ctrl.SetLogger(klog.NewKlogr())
+	flags := flag.NewFlagSet("dra", flag.ExitOnError)
+	hasten := flags.String("hasten", "/usr/bin/hasten", "the command that says what this node has")
+	node := flags.String("node", os.Getenv("NODE_NAME"), "the node that this runs on")
+	every := flags.Duration("every", 5*time.Second, "how often devices are looked at")
+	cdi := flags.String("cdi", "/var/run/cdi", "the folder of CDI files that the runtime reads")
+	share := flags.Int("share", 10, "how many claims may have one shared work queue")
+	_ = flags.Parse(arguments)
+	if *node == "" || *share < 1 || *every <= 0 {
+		return errors.New("--node, --share and --every are needed: set NODE_NAME, as the chart does")
+	}
+	api, err := client()
+	if err != nil {
+		return err
+	}
+	folder := kubeletplugin.KubeletPluginsDir + "/" + dra.Name
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return err
+	}
+	driver := &dra.Driver{Node: *node, Options: devices.Options{Share: *share}, CDI: *cdi, Every: *every,
+		Facts: func(ctx context.Context) ([]devices.Facts, error) { return devices.Read(ctx, *hasten) }}
+	helper, err := kubeletplugin.Start(ctx, driver, kubeletplugin.DriverName(dra.Name), kubeletplugin.NodeName(*node),
+		kubeletplugin.KubeClient(api), kubeletplugin.PluginDataDirectoryPath(folder))
+	if err != nil {
+		return err
+	}
+	defer helper.Stop()
+	return driver.Run(ctx, helper.PublishResources)
 }

@@ -17,6 +17,7 @@ Commands:
   webhook        Accelerate new pods of labelled namespaces
   agent          On each node: install the libraries, count by pod, carry the kill switch into running pods
   devices        On each node: offer QAT, IAA, DSA and DLB to pods, as a device plugin of the kubelet
+  dra            The same by Dynamic Resource Allocation, instead of the device plugin
   explain        Say what is done to a pod, what is not, and what to do
   copy           Copy the libraries into a pod's volume
   preview        Show what would be done to the pods of a manifest, before anything is
@@ -25,7 +26,7 @@ Commands:
 
 type command func(context.Context, []string) error
 
-var commands = map[string]command{"webhook": runWebhook, "copy": runCopy, "preview": runPreview, "agent": runAgent, "explain": runExplain, "devices": runDevices}
+var commands = map[string]command{"webhook": runWebhook, "copy": runCopy, "preview": runPreview, "agent": runAgent, "explain": runExplain, "devices": runDevices, "dra": runDRA}
 
 func main() {
 	if len(os.Args) < 2 || os.Args[1] == "-h" || os.Args[1] == "--help" || os.Args[1] == "help" {

@@ -34,6 +34,7 @@ var variants = map[string]string{
 	"by digest":      `{image: {digest: "sha256:` + strings.Repeat("0a", 32) + `"}}`,
 	"elsewhere":      `{libraries: {hostPath: /opt/hasten.d}, excludedNamespaces: [], webhook: {nodeSelector: {a: b}, tolerations: [{operator: Exists}]}}`,
 	"devices":        `{devices: {enabled: true, domain: hasten.dev, nodeSelector: {a: b}, root: /tree}}`,
+	"DRA":            `{dra: {enabled: true}}`,
 	"monitored":      `{monitoring: {serviceMonitor: {enabled: true, labels: {release: prometheus}}, rules: {enabled: true}, dashboards: {enabled: true}}}`,
 }
 
@@ -99,20 +100,21 @@ func TestEveryManifestIsOfTheAPI(t *testing.T) {
 
 func TestWrongValuesAreRefused(t *testing.T) {
 	for values, want := range map[string]string{
-		`{imgae: {}}`:                             "imgae",
-		`{image: {repository: ""}}`:               "repository",
-		`{image: {digest: "sha256:abc"}}`:         "digest",
-		`{image: {pullPolicy: Sometimes}}`:        "pullPolicy",
-		`{libraries: {from: registry}}`:           "from",
-		`{libraries: {hostPath: var/lib}}`:        "hostPath",
-		`{libraries: {hostPath: /a/$(touch b)}}`:  "hostPath",
-		`{webhook: {replicas: 0}}`:                "replicas",
-		`{webhook: {canaryInterval: soon}}`:       "canaryInterval",
-		`{devices: {share: 0}}`:                   "share",
-		`{devices: {domain: "a/b"}}`:              "domain",
-		`{agent: {enabled: "yes"}}`:               "enabled",
-		`{agent: {enabled: false}}`:               "needs the agent",
-		`{monitoring: {serviceMonitor: {on: 1}}}`: "on",
+		`{imgae: {}}`:                                      "imgae",
+		`{image: {repository: ""}}`:                        "repository",
+		`{image: {digest: "sha256:abc"}}`:                  "digest",
+		`{image: {pullPolicy: Sometimes}}`:                 "pullPolicy",
+		`{libraries: {from: registry}}`:                    "from",
+		`{libraries: {hostPath: var/lib}}`:                 "hostPath",
+		`{libraries: {hostPath: /a/$(touch b)}}`:           "hostPath",
+		`{webhook: {replicas: 0}}`:                         "replicas",
+		`{webhook: {canaryInterval: soon}}`:                "canaryInterval",
+		`{devices: {enabled: true}, dra: {enabled: true}}`: "twice",
+		`{devices: {share: 0}}`:                            "share",
+		`{devices: {domain: "a/b"}}`:                       "domain",
+		`{agent: {enabled: "yes"}}`:                        "enabled",
+		`{agent: {enabled: false}}`:                        "needs the agent",
+		`{monitoring: {serviceMonitor: {on: 1}}}`:          "on",
 	} {
 		if _, err := render(t, values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", values, err)
@@ -296,6 +298,29 @@ func TestOnlyMetricsThatExistAreAskedFor(t *testing.T) {
 			if !known[name] {
 				t.Errorf("%s asks for %s, which is in no table of the docs", file, name)
 			}
+		}
+	}
+}
+
+// A figure in the docs is one that was measured.
+func TestTheDocsQuoteTheMeasurement(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/results/kubernetes-scale.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := os.ReadFile("../../../../docs/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report struct {
+		Rows []struct{ What, Value string } `json:"rows"`
+	}
+	if err := sigs.Unmarshal(text, &report); err != nil || len(report.Rows) < 5 {
+		t.Fatal(err, report)
+	}
+	for _, row := range report.Rows {
+		if line := fmt.Sprintf("| %s | %s |\n", row.What, row.Value); !strings.Contains(string(docs), line) {
+			t.Errorf("docs/kubernetes.md lacks the row %s", line)
 		}
 	}
 }

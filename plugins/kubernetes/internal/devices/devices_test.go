@@ -27,7 +27,7 @@ func machine(t *testing.T) []Facts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts, err := parse(text)
+	facts, err := Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestWhatIsNotForUserSpaceIsNotOffered(t *testing.T) {
 
 func TestAnotherSchemaIsRefused(t *testing.T) {
 	for text, want := range map[string]string{`{"schema": 2, "hasten": "9.0"}`: "hasten 9.0 speaks schema 2", `[]`: "cannot be read", ``: "cannot be read"} {
-		if _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

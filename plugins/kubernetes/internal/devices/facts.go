@@ -76,10 +76,11 @@ func Read(ctx context.Context, hasten string) ([]Facts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s check --json: %w", hasten, err)
 	}
-	return parse(output)
+	return Parse(output)
 }
 
-func parse(text []byte) ([]Facts, error) {
+// Parse reads what the command says.
+func Parse(text []byte) ([]Facts, error) {
 	var report struct {
 		Schema int    `json:"schema"`
 		Hasten string `json:"hasten"`

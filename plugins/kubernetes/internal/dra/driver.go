@@ -1,0 +1,255 @@
+// Package dra offers the devices of a node by Dynamic Resource Allocation: as ResourceSlices with attributes, which claims choose by
+// expressions, and to containers by CDI. What a node has is what `hasten check --json` says, as for the device plugin.
+package dra
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/kubeletplugin"
+	"k8s.io/dynamic-resource-allocation/resourceslice"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"hasten.dev/kubernetes/internal/devices"
+)
+
+// Name of the driver, and the domain of its attributes.
+const Name = "devices.hasten.dev"
+
+// cdiKind is the kind of the CDI devices that containers get.
+const cdiKind = "hasten.dev/claim"
+
+// Driver of one node.
+type Driver struct {
+	// Node is the pool's name, too.
+	Node string
+	// Facts asks for the devices of this node.
+	Facts   func(context.Context) ([]devices.Facts, error)
+	Options devices.Options
+	// CDI is the folder that the runtime reads.
+	CDI   string
+	Every time.Duration
+
+	lock  sync.Mutex
+	known map[string]device
+}
+
+type device struct {
+	devices.Device
+	about resourceapi.Device
+}
+
+// Run publishes what there is until the context ends.
+func (d *Driver) Run(ctx context.Context, publish func(context.Context, resourceslice.DriverResources) error) error {
+	tick := time.NewTicker(d.Every)
+	defer tick.Stop()
+	for {
+		if changed, err := d.look(ctx); err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "the devices of this node cannot be read: what was published stays so")
+		} else if changed {
+			if err := publish(ctx, d.resources()); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (d *Driver) look(ctx context.Context) (changed bool, err error) {
+	facts, err := d.Facts(ctx)
+	if err != nil {
+		return false, err
+	}
+	known := map[string]device{}
+	for resource, offered := range devices.Offers(facts, d.Options) {
+		for _, one := range offered {
+			about := describe(resource, one, facts)
+			known[about.Name] = device{one, about}
+		}
+	}
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	changed = d.known == nil || !reflect.DeepEqual(d.known, known)
+	d.known = known
+	return changed, nil
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// describe is a device as claims see it.
+func describe(resource string, one devices.Device, facts []devices.Facts) resourceapi.Device {
+	kind, service, _ := strings.Cut(resource, ".intel.com/")
+	text := func(value string) resourceapi.DeviceAttribute {
+		return resourceapi.DeviceAttribute{StringValue: &value}
+	}
+	attributes := map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"kind": text(kind), "address": text(one.Address), "unit": text(one.Unit)}
+	switch kind {
+	case "qat":
+		attributes["services"] = text(service)
+	case "iaa", "dsa":
+		attributes["mode"] = text(strings.TrimPrefix(service, "wq-user-"))
+	case "dlb":
+		attributes["function"] = text(service)
+	}
+	if one.NUMA != nil {
+		attributes["numaNode"] = resourceapi.DeviceAttribute{IntValue: one.NUMA}
+	}
+	for _, fact := range facts {
+		if fact.Address == one.Address {
+			attributes["model"] = text(fact.Model)
+		}
+	}
+	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(kind+"-"+one.ID), "-"), "-")
+	return resourceapi.Device{Name: name, Attributes: attributes}
+}
+
+// resources are what is published: devices that are well. A pod keeps one that has fallen ill; nobody else gets it.
+func (d *Driver) resources() resourceslice.DriverResources {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	var names []string
+	for name := range d.known {
+		names = append(names, name)
+	}
+	var slice resourceslice.Slice
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		if one := d.known[name]; one.Sick == "" {
+			slice.Devices = append(slice.Devices, one.about)
+		}
+	}
+	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{d.Node: {Slices: []resourceslice.Slice{slice}}}}
+}
+
+// HandleError implements kubeletplugin.DRAPlugin.
+func (d *Driver) HandleError(ctx context.Context, err error, message string) {
+	log.FromContext(ctx).Error(err, message)
+}
+
+// PrepareResourceClaims implements kubeletplugin.DRAPlugin.
+func (d *Driver) PrepareResourceClaims(_ context.Context, claims []*resourceapi.ResourceClaim) (map[types.UID]kubeletplugin.PrepareResult, error) {
+	results := map[types.UID]kubeletplugin.PrepareResult{}
+	for _, claim := range claims {
+		given, err := d.prepare(claim)
+		results[claim.UID] = kubeletplugin.PrepareResult{Devices: given, Err: err}
+	}
+	return results, nil
+}
+
+func (d *Driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Device, error) {
+	if claim.Status.Allocation == nil {
+		return nil, fmt.Errorf("the claim %s/%s is not allocated", claim.Namespace, claim.Name)
+	}
+	// The kubelet asks again after its restart, and ours. What a container has, it keeps, whatever has become of the device.
+	_, err := os.Stat(d.file(claim.UID))
+	prepared := err == nil
+	var given []kubeletplugin.Device
+	var spec []cdiDevice
+	for _, result := range claim.Status.Allocation.Devices.Results {
+		if result.Driver != Name || result.Pool != d.Node {
+			continue
+		}
+		name := string(claim.UID) + "-" + result.Device
+		given = append(given, kubeletplugin.Device{Requests: []string{result.Request}, PoolName: result.Pool, DeviceName: result.Device, CDIDeviceIDs: []string{cdiKind + "=" + name}})
+		if prepared {
+			continue
+		}
+		d.lock.Lock()
+		one, known := d.known[result.Device]
+		d.lock.Unlock()
+		switch {
+		case !known:
+			return nil, fmt.Errorf("node %s has no device %q", d.Node, result.Device)
+		case one.Sick != "":
+			return nil, fmt.Errorf("device %s cannot be used: %s", result.Device, one.Sick)
+		}
+		spec = append(spec, edits(name, len(spec), one.Device))
+	}
+	if prepared {
+		return given, nil
+	}
+	return given, d.write(claim.UID, spec)
+}
+
+// cdiSpec is as much of the Container Device Interface as is needed.
+type cdiSpec struct {
+	Version string      `json:"cdiVersion"`
+	Kind    string      `json:"kind"`
+	Devices []cdiDevice `json:"devices"`
+}
+
+type cdiDevice struct {
+	Name  string   `json:"name"`
+	Edits cdiEdits `json:"containerEdits"`
+}
+
+type cdiEdits struct {
+	Nodes []cdiNode `json:"deviceNodes"`
+	Env   []string  `json:"env,omitempty"`
+}
+
+type cdiNode struct {
+	Path        string `json:"path"`
+	Permissions string `json:"permissions"`
+}
+
+func edits(name string, number int, one devices.Device) cdiDevice {
+	device := cdiDevice{Name: name}
+	for _, file := range one.Files {
+		device.Edits.Nodes = append(device.Edits.Nodes, cdiNode{Path: file, Permissions: "rw"})
+	}
+	if strings.HasPrefix(one.Files[0], "/dev/vfio/") {
+		device.Edits.Env = []string{fmt.Sprintf("QAT%d=%s", number, one.Address)}
+	}
+	return device
+}
+
+func (d *Driver) file(claim types.UID) string {
+	return filepath.Join(d.CDI, "hasten.dev-"+string(claim)+".json")
+}
+
+// write makes the file whole or not at all: the runtime may read it at any time, and that it is there says that the claim is
+// prepared.
+func (d *Driver) write(claim types.UID, spec []cdiDevice) error {
+	text, err := json.Marshal(cdiSpec{Version: "0.6.0", Kind: cdiKind, Devices: spec})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(d.CDI, 0o755); err != nil {
+		return err
+	}
+	// The runtime reads what ends in .json.
+	fresh := d.file(claim) + ".new"
+	if err := os.WriteFile(fresh, text, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(fresh, d.file(claim))
+}
+
+// UnprepareResourceClaims implements kubeletplugin.DRAPlugin.
+func (d *Driver) UnprepareResourceClaims(_ context.Context, claims []kubeletplugin.NamespacedObject) (map[types.UID]error, error) {
+	results := map[types.UID]error{}
+	for _, claim := range claims {
+		err := os.Remove(d.file(claim.UID))
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+		results[claim.UID] = err
+	}
+	return results, nil
+}
