@@ -73,6 +73,7 @@ pub(crate) fn run(args: &WalArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes it so")]
 fn failure(error: HomeError) -> Failure {
     let fix = match &error {
         HomeError::System { .. } => "run it as the owner of the files, with room for the logs".to_owned(),
