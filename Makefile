@@ -20,17 +20,19 @@ SOAK_MINUTES ?=
 export REACH ?=
 # How long `make zoo` plays random event loops.
 ZOO_SECONDS ?= 3600
+# How often `make crash` kills each.
+KILLS ?= 1000
 # Of `make suites`, those to run: cpython, nginx, haproxy, tlsfuzzer; all, if nothing is said.
 SUITES ?=
 
-.PHONY: help demo test soak zoo suites bench results profile install uninstall build dist deps lint fmt audit deb release fuzz clean
+.PHONY: help demo test soak zoo crash suites bench results profile install uninstall build dist deps lint fmt audit deb release fuzz clean
 
 help: ## This list
 	@echo 'hasten: the servers you already run, doing the same work with less CPU'
 	@echo
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), RELEASE_KEY, RELEASE_URL, RELEASE_MAINTAINER (release), BENCH (bench), FUZZ_SECONDS (fuzz), SOAK_MINUTES (soak, test), ZOO_SECONDS (zoo), SUITES (suites), REACH (reach).'
+	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), RELEASE_KEY, RELEASE_URL, RELEASE_MAINTAINER (release), BENCH (bench), FUZZ_SECONDS (fuzz), SOAK_MINUTES (soak, test), ZOO_SECONDS (zoo), KILLS (crash), SUITES (suites), REACH (reach).'
 
 demo: ## Install what is missing, build, and measure stock against accelerated nginx
 	@scripts/rust.sh
@@ -53,6 +55,10 @@ soak: build ## Endurance: servers under load, reloaded and killed for an hour, o
 zoo: build ## Stock servers of all kinds, and random event loops for ZOO_SECONDS, with and without hasten
 	@scripts/packages.sh zoo
 	@scripts/zoo.sh '$(ZOO_SECONDS)'
+
+crash: build ## Databases with logs on another device, and users of the read cache, killed KILLS times each
+	@scripts/packages.sh test
+	@scripts/crash.sh '$(KILLS)'
 
 suites: build ## Public test suites with and without hasten: CPython's; NGINX_TESTS, HAPROXY_REGTESTS, TLSFUZZER name others
 	@scripts/packages.sh suites

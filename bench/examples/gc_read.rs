@@ -22,7 +22,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use hasten_bench::affinity::Placement;
 use hasten_bench::host;
-use hasten_bench::node::wait::{Ended, wait};
+use hasten_bench::wait::{Ended, wait};
 use hasten_evidence::report::Host;
 use hasten_evidence::statistics::median;
 use serde::{Deserialize, Serialize};

@@ -28,8 +28,10 @@ pub mod port;
 pub mod progress;
 mod rows;
 pub mod server;
+pub mod storage;
 mod summary;
 pub mod tls;
+pub mod wait;
 
 pub use error::BenchError;
 pub use pace::Pace;

@@ -17,7 +17,6 @@ mod runtime;
 mod server;
 mod subject;
 mod tuning;
-pub mod wait;
 
 use std::path::PathBuf;
 use std::slice;

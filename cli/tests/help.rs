@@ -7,11 +7,13 @@ use std::process::{Command, Stdio};
 
 use support::Place;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 24] = [
     "bench envoy",
     "bench gzip",
     "bench node",
+    "bench readcache",
     "bench tls",
+    "bench wal",
     "check",
     "completions",
     "core",

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use hasten_bench::storage::db_bench;
 use hasten_tune::load::{Load, Printed};
 use libfuzzer_sys::fuzz_target;
 
@@ -27,6 +28,16 @@ fuzz_target!(|data: (u8, bool, String, String, Option<String>)| {
     // A command line of anybody's is split or refused, and asks for pages or not.
     if let Ok(other) = Load::parse(&stderr, None) {
         let _ = other.targets();
+    }
+    for name in ["readrandom", "fillrandom"] {
+        if let Some(outcome) = db_bench::parse(&stdout, name) {
+            assert!(outcome.us_per_op().is_finite());
+            assert!(
+                [outcome.p50_us, outcome.p99_us, outcome.p999_us]
+                    .iter()
+                    .all(|us| us.is_finite() && *us >= 0.0)
+            );
+        }
     }
     let printed = Printed { stdout, stderr, file, elapsed: Duration::from_secs(1) };
     if let Ok(found) = load.understand(&printed) {

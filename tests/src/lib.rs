@@ -16,6 +16,7 @@ pub mod guest;
 pub mod hello;
 pub mod http;
 pub mod image;
+pub mod kills;
 pub mod openssl;
 pub mod parallel;
 pub mod pki;

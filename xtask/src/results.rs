@@ -2,7 +2,7 @@
 //!
 //! `docs/results/bench-*.json` are reports of `hasten bench`, `tls-*.json`, `gzip-*.json` and `node-*.json` those of
 //! one workload, `envoy-*.json` those of `hasten bench tls --server envoy`, `peer-*.json` those of `--server haproxy-aws-lc`, `reach-openssl-*.json` those of other series of OpenSSL, `reach-matrix.json` that of `make reach`, `proxy-*.json` those of `hasten bench envoy`, `soak-*.json` of `make soak`, `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of
-//! hasten-bench, `tune-*.json` of `hasten tune`, all kept as they were written.
+//! hasten-bench, `readcache-*.json` and `wal-*.json` of `hasten bench` with these names, `tune-*.json` of `hasten tune`, all kept as they were written.
 
 mod bench;
 mod fuzz;
@@ -14,6 +14,7 @@ mod peer;
 mod proxy;
 mod reach;
 mod soak;
+mod storage;
 mod tls;
 mod tune;
 
@@ -37,6 +38,7 @@ const GC_PAGE: &str = "docs/gc.md";
 const GC_MODEL_PAGE: &str = "docs/gc-model.md";
 const RELIABILITY: &str = "docs/reliability.md";
 const TUNE_CASES: &str = "docs/tune-cases.md";
+const STORAGE: &str = "docs/storage.md";
 const REACH_PAGE: &str = "docs/reach.md";
 
 /// The lines between which a table is written.
@@ -64,6 +66,9 @@ const GC_READ: Marks =
     ("<!-- gc-read: begin (written by `cargo xtask results`) -->\n", "<!-- gc-read: end -->\n");
 const SOAK: Marks = ("<!-- soak: begin (written by `cargo xtask results`) -->\n", "<!-- soak: end -->\n");
 const FUZZ: Marks = ("<!-- fuzz: begin (written by `cargo xtask results`) -->\n", "<!-- fuzz: end -->\n");
+const READ_CACHE: Marks =
+    ("<!-- readcache: begin (written by `cargo xtask results`) -->\n", "<!-- readcache: end -->\n");
+const WAL: Marks = ("<!-- wal: begin (written by `cargo xtask results`) -->\n", "<!-- wal: end -->\n");
 const TUNE: Marks = ("<!-- tune: begin (written by `cargo xtask results`) -->\n", "<!-- tune: end -->\n");
 const NONE_YET: &str =
     "No result is kept in docs/results yet: `make results` measures, and fills this table.\n";
@@ -131,6 +136,14 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
         .collect::<Result<_, _>>()?;
     let text = mark(FUZZ, &text, RELIABILITY, &tables.join("\n"))?;
     workspace.generate(RELIABILITY, &text, args.check, COMMAND)?;
+    let text = [(READ_CACHE, storage::READ_CACHE), (WAL, storage::WAL)].into_iter().try_fold(
+        workspace.read(STORAGE)?,
+        |text, (marks, workload)| {
+            let table = join(&load_all::<storage::Row>(workload, &directory)?, storage::everything);
+            mark(marks, &text, STORAGE, &table)
+        },
+    )?;
+    workspace.generate(STORAGE, &text, args.check, COMMAND)?;
     let sessions: Vec<_> = reports("tune", &directory)
         .iter()
         .map(|path| Ok((tune::name(path), load_json(path)?)))
@@ -152,6 +165,9 @@ struct Results<R> {
     host: BTreeMap<String, String>,
     workload: String,
     complete: bool,
+    /// How it was measured, where no document says so.
+    #[serde(default)]
+    method: String,
     rows: Vec<R>,
 }
 
@@ -260,6 +276,9 @@ fn check(path: &Path, report: &str) -> Result<String, Error> {
         "soak" => rows::<soak::Row>(path, report)?.iter().all(soak::Row::is_good),
         "fuzz" => rows::<fuzz::Row>(path, report)?.iter().all(fuzz::Row::is_good),
         "reach" => rows::<reach::Row>(path, report)?.iter().all(reach::Row::is_good),
+        storage::READ_CACHE | storage::WAL => {
+            rows::<storage::Row>(path, report)?.iter().all(storage::Row::is_good)
+        }
         "gc-read" => rows::<gc_read::Row>(path, report)?.iter().all(gc_read::Row::is_good),
         _ => {
             return refuse(
@@ -385,6 +404,9 @@ impl<R> Results<R> {
         }
         if self.host.contains_key("envoy") {
             programs.push(format!("Envoy {} with {}", self.fact("envoy"), self.fact("envoy_tls")));
+        }
+        if self.host.contains_key("rocksdb") {
+            programs.push(format!("RocksDB {}", self.fact("rocksdb")));
         }
         let day = self.fact("date").split('T').next().unwrap_or_default();
         let hidden = self.host.get("hidden").map(|what| format!(" without {what}")).unwrap_or_default();

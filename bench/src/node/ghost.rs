@@ -19,7 +19,6 @@ use super::http::{Pair, Request, Side, Turns, advice_for, body, load};
 use super::recipe::Recipe;
 use super::runtime::Version;
 use super::server::{NodeServer, Start};
-use super::wait::wait;
 use crate::affinity::Placement;
 use crate::certificates::{Certificate, KeyKind};
 use crate::drive::Target;
@@ -27,6 +26,7 @@ use crate::drive::requests::{self, Content};
 use crate::error::BenchError;
 use crate::port::Port;
 use crate::server::{Launcher, Server, ServerKind, ServerSpec, find_program};
+use crate::wait::wait;
 
 /// The first start creates a hundred tables.
 const START_LIMIT: Duration = Duration::from_secs(240);

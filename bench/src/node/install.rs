@@ -15,8 +15,8 @@ use tempfile::TempDir;
 use super::app::App;
 use super::error::NodeError;
 use super::runtime::{self, Runtime};
-use super::wait::wait;
 use crate::progress::{can_redraw, say};
+use crate::wait::wait;
 
 /// Ghost's half a gigabyte over a slow line.
 const LIMIT: Duration = Duration::from_secs(20 * 60);

@@ -11,10 +11,10 @@ use tempfile::TempDir;
 
 use super::error::NodeError;
 use super::recipe::Recipe;
-use super::wait::{Ended, wait};
 use crate::drive::Outcome;
 use crate::duel::{Resident, Round, Which};
 use crate::error::BenchError;
+use crate::wait::{Ended, wait};
 
 /// No workload takes this long on any machine.
 const LIMIT: Duration = Duration::from_secs(300);

@@ -4,6 +4,7 @@ mod all;
 mod envoy;
 mod gzip;
 mod node;
+mod storage;
 mod tls;
 
 use std::io::IsTerminal;
@@ -55,6 +56,9 @@ enum Workload {
     Gzip(gzip::GzipArgs),
     Node(node::NodeArgs),
     Envoy(envoy::EnvoyArgs),
+    #[command(name = "readcache")]
+    ReadCache(storage::ReadCacheArgs),
+    Wal(storage::WalArgs),
     #[command(name = hasten_bench::gzip::WORKER, hide = true)]
     GzipWorker(gzip::WorkerArgs),
 }
@@ -104,6 +108,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         Some(Workload::Gzip(args)) => gzip::run(args),
         Some(Workload::Node(args)) => node::run(args),
         Some(Workload::Envoy(args)) => envoy::run(args),
+        Some(Workload::ReadCache(args)) => storage::read_cache(args),
+        Some(Workload::Wal(args)) => storage::wal(args),
         Some(Workload::GzipWorker(args)) => gzip::work(args),
     }
 }

@@ -89,6 +89,15 @@ catalogue! {
         "Streams of a compression library that were opened, or opened again.";
     STREAM_BYTES = Counter "hasten_stream_bytes" in "bytes" by ["program", "accelerator", "op", "direction"]:
         "Bytes that the program put into its streams and got out of them, whichever engine worked on them.";
+    READ_CACHE_BYTES = Counter "hasten_read_cache_bytes" in "bytes" by ["program", "accelerator", "what"]:
+        "Bytes of files that may be cached. hit: read from the cache. miss: read from the disk. kept: written into the cache.";
+    READ_CACHE_DAMAGED = Counter "hasten_read_cache_damaged" by ["program", "accelerator"]:
+        "Blocks of the read cache with a wrong checksum; each was read from the disk.";
+    READ_CACHE_RESTS = Counter "hasten_read_cache_rests" by ["program", "accelerator"]:
+        "Trials that found the read cache's device no faster than the disk.";
+    WAL_LOGS = Counter "hasten_wal_logs" by ["program", "accelerator", "place"]:
+        "Logs that were made. fast: on the fast device. home: where the program wants them, because the fast device could \
+         not take them.";
     HANDSHAKES = Counter "hasten_handshakes" by ["program", "accelerator", "result"]:
         "TLS handshakes that ended, by either side's doing.";
     SUSPENSION = Gauge "hasten_suspension_processes" by ["program", "accelerator", "state", "doubt"]:

@@ -37,6 +37,13 @@ const STREAMS: [(&str, Event, Event, Event, Event); 2] = [
     (INFLATE, Event::InflateStreams, Event::InflateBytesIn, Event::InflateBytesOut, Event::InflateSavedNs),
 ];
 
+/// Bytes of the read cache.
+const READ_CACHE: [(&str, Event); 3] = [
+    ("hit", Event::ReadCacheHitBytes),
+    ("miss", Event::ReadCacheMissBytes),
+    ("kept", Event::ReadCacheKeptBytes),
+];
+
 /// Why suspended handshakes had to continue at once.
 const CALLED_IN: [(&str, Event); 3] =
     [("blocking", Event::CalledIn), ("overdue", Event::Overdue), ("foreign-thread", Event::ForeignCall)];
@@ -111,14 +118,33 @@ impl Series<'_> {
         self.count(&metric::PROCESSES, &[], processes);
         // A program that counts nothing of a kind has no series of it, but an accelerator that has just started has
         // zeros.
-        if self.key.accelerator != "gzip" {
-            self.public_key(program);
-        }
-        if self.key.accelerator != "tls" {
-            self.compression(&program.counters);
+        match self.key.accelerator.as_str() {
+            "readcache" => self.read_cache(&program.counters),
+            "wal" => self.logs(&program.counters),
+            accelerator => {
+                if accelerator != "gzip" {
+                    self.public_key(program);
+                }
+                if accelerator != "tls" {
+                    self.compression(&program.counters);
+                }
+            }
         }
         self.reasons(&program.counters);
         self.engines(program);
+    }
+
+    fn read_cache(&mut self, counters: &Counters) {
+        for (what, event) in READ_CACHE {
+            self.count(&metric::READ_CACHE_BYTES, &[what], counters[event]);
+        }
+        self.count(&metric::READ_CACHE_DAMAGED, &[], counters[Event::ReadCacheDamaged]);
+        self.count(&metric::READ_CACHE_RESTS, &[], counters[Event::ReadCacheRests]);
+    }
+
+    fn logs(&mut self, counters: &Counters) {
+        self.count(&metric::WAL_LOGS, &["fast"], counters[Event::WalMade]);
+        self.count(&metric::WAL_LOGS, &["home"], counters[Event::WalAtHome]);
     }
 
     fn public_key(&mut self, program: &Program) {

@@ -121,6 +121,28 @@ fn processes_are_told_by_whether_they_put_handshakes_aside() {
 }
 
 #[test]
+fn storage_has_metrics_of_its_own_and_no_others() {
+    let text = text([
+        program("readcache", |program| {
+            program.counters[Event::ReadCacheHitBytes] = 9000;
+            program.counters[Event::ReadCacheDamaged] = 1;
+        }),
+        program("wal", |program| program.counters[Event::WalMade] = 3),
+    ]);
+    for line in [
+        "hasten_read_cache_bytes_total{program=\"nginx\",accelerator=\"readcache\",what=\"hit\"} 9000",
+        "hasten_read_cache_bytes_total{program=\"nginx\",accelerator=\"readcache\",what=\"miss\"} 0",
+        "hasten_read_cache_damaged_total{program=\"nginx\",accelerator=\"readcache\"} 1",
+        "hasten_read_cache_rests_total{program=\"nginx\",accelerator=\"readcache\"} 0",
+        "hasten_wal_logs_total{program=\"nginx\",accelerator=\"wal\",place=\"fast\"} 3",
+        "hasten_wal_logs_total{program=\"nginx\",accelerator=\"wal\",place=\"home\"} 0",
+    ] {
+        has(&text, line);
+    }
+    assert!(!text.contains("handshakes") && !text.contains("streams"), "{text}");
+}
+
+#[test]
 fn bytes_are_told_by_engine_and_streams_by_direction() {
     let text = text([program("gzip", gzip)]);
     let of = "program=\"nginx\",accelerator=\"gzip\",op=\"deflate\"";
