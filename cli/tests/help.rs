@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::Place;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "bench envoy",
     "bench gzip",
     "bench node",
@@ -25,6 +25,7 @@ const COMMANDS: [&str; 22] = [
     "gc record",
     "run",
     "selftest",
+    "snapshot",
     "status",
     "top",
     "tune",
