@@ -45,6 +45,7 @@ pub(crate) enum Command {
     Bench(cmd::bench::BenchArgs),
     Gc(cmd::gc::GcArgs),
     Core(cmd::core::CoreArgs),
+    Snapshot(cmd::snapshot::SnapshotArgs),
     Tune(Box<cmd::tune::TuneArgs>),
     Wal(cmd::wal::WalArgs),
     Completions(cmd::completions::CompletionsArgs),

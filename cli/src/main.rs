@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => cmd::bench::run(&args),
         Command::Gc(args) => cmd::gc::run(&args),
         Command::Core(args) => cmd::core::run(&args),
+        Command::Snapshot(args) => cmd::snapshot::run(&args),
         Command::Tune(args) => cmd::tune::run(&args),
         Command::Wal(args) => cmd::wal::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::Place;
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "bench envoy",
     "bench gzip",
     "bench node",
@@ -27,6 +27,7 @@ const COMMANDS: [&str; 24] = [
     "gc record",
     "run",
     "selftest",
+    "snapshot",
     "status",
     "top",
     "tune",

@@ -8,7 +8,7 @@ use crate::source::{Source, lines_with_word};
 use crate::workspace::{Package, Workspace, rust_files};
 
 /// The members that each member may be built from. Dependencies point one way because no entry leads back to itself.
-const LAYERS: [(&str, &[&str]); 32] = [
+const LAYERS: [(&str, &[&str]); 33] = [
     ("hasten-names", &[]),
     ("hasten-blocks", &[]),
     ("hasten-charts", &[]),
@@ -21,6 +21,7 @@ const LAYERS: [(&str, &[&str]); 32] = [
     ("hasten-evidence", &[]),
     ("hasten-exec", &[]),
     ("hasten-hook", &[]),
+    ("hasten-livecopy", &[]),
     ("hasten-logs", &[]),
     ("hasten-openssl", &[]),
     ("hasten-probe", &["hasten-device", "hasten-names", "hasten-openssl"]),
@@ -83,6 +84,7 @@ const LAYERS: [(&str, &[&str]); 32] = [
             "hasten-evidence",
             "hasten-exec",
             "hasten-export",
+            "hasten-livecopy",
             "hasten-logs",
             "hasten-names",
             "hasten-openssl",
@@ -156,6 +158,7 @@ const UNSAFE: [&str; 23] = [
     "core/device/src/worker.rs", // signals are blocked on its thread
     "core/exec/",
     "core/hook/",
+    "core/livecopy/src/trace.rs", // ptrace
     "core/telemetry/src/",
 ];
 

@@ -13,6 +13,7 @@ pub(crate) mod man;
 pub(crate) mod run;
 pub(crate) mod selftest;
 mod services;
+pub(crate) mod snapshot;
 pub(crate) mod status;
 pub(crate) mod top;
 pub(crate) mod tune;

@@ -1,8 +1,10 @@
 //! Files, packed ones unpacked into a nameless file beside the temporary ones.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+
+use ruzstd::decoding::StreamingDecoder;
 
 use crate::error::CoreError;
 use crate::map::Mapped;
@@ -20,9 +22,7 @@ pub(crate) fn open(path: &Path) -> Result<(Mapped, bool), CoreError> {
     let length = file.read(&mut magic).map_err(read)?;
     file.seek(SeekFrom::Start(0)).map_err(read)?;
     if length == 4 && magic == ZSTD {
-        let frame =
-            ruzstd::decoding::StreamingDecoder::new(file).map_err(|error| packed(error.to_string()))?;
-        return unpack(frame).map_err(|error| packed(error.to_string()));
+        return frames(BufReader::with_capacity(PIECE, file)).map_err(|error| packed(error.to_string()));
     }
     if magic[..2] == GZIP {
         return unpack(flate2::read::MultiGzDecoder::new(file)).map_err(|error| packed(error.to_string()));
@@ -30,29 +30,61 @@ pub(crate) fn open(path: &Path) -> Result<(Mapped, bool), CoreError> {
     Ok((Mapped::of(&file).map_err(read)?, false))
 }
 
-/// Zeros stay holes: a core file is mostly those.
-fn unpack(mut from: impl Read) -> std::io::Result<(Mapped, bool)> {
-    let mut to = tempfile::tempfile()?;
-    let mut piece = vec![0; PIECE];
-    let (mut length, mut cut) = (0_u64, false);
-    loop {
-        let read = match from.read(&mut piece) {
-            Ok(0) => break,
-            Ok(read) => read,
-            // What came before is as good as the core of a full disk.
-            Err(_) if length > 0 => {
-                cut = true;
-                break;
-            }
-            Err(error) => return Err(error),
-        };
-        length += read as u64;
-        if piece[..read].iter().all(|&byte| byte == 0) {
-            to.seek(SeekFrom::Start(length))?;
-        } else {
-            to.write_all(&piece[..read])?;
+/// Frames of zstd, one after another.
+fn frames(mut from: impl BufRead) -> std::io::Result<(Mapped, bool)> {
+    let mut to = Unpacked::new()?;
+    while !to.cut && !from.fill_buf()?.is_empty() {
+        match StreamingDecoder::new(&mut from) {
+            Ok(frame) => to.take(frame)?,
+            Err(_) if to.length > 0 => to.cut = true,
+            Err(error) => return Err(std::io::Error::other(error.to_string())),
         }
     }
-    to.set_len(length)?;
-    Ok((Mapped::of(&to)?, cut))
+    to.finish()
+}
+
+fn unpack(from: impl Read) -> std::io::Result<(Mapped, bool)> {
+    let mut to = Unpacked::new()?;
+    to.take(from)?;
+    to.finish()
+}
+
+/// A nameless file. Zeros stay holes: a core file is mostly those.
+struct Unpacked {
+    to: File,
+    piece: Vec<u8>,
+    length: u64,
+    cut: bool,
+}
+
+impl Unpacked {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self { to: tempfile::tempfile()?, piece: vec![0; PIECE], length: 0, cut: false })
+    }
+
+    fn take(&mut self, mut from: impl Read) -> std::io::Result<()> {
+        loop {
+            let read = match from.read(&mut self.piece) {
+                Ok(0) => return Ok(()),
+                Ok(read) => read,
+                // What came before is as good as the core of a full disk.
+                Err(_) if self.length > 0 => {
+                    self.cut = true;
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            };
+            self.length += read as u64;
+            if self.piece[..read].iter().all(|&byte| byte == 0) {
+                self.to.seek(SeekFrom::Start(self.length))?;
+            } else {
+                self.to.write_all(&self.piece[..read])?;
+            }
+        }
+    }
+
+    fn finish(self) -> std::io::Result<(Mapped, bool)> {
+        self.to.set_len(self.length)?;
+        Ok((Mapped::of(&self.to)?, self.cut))
+    }
 }

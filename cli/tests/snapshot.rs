@@ -1,0 +1,218 @@
+//! `hasten snapshot` of a service under load: it loses no request, and nothing of the copies is left behind.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const HASTEN: &str = env!("CARGO_BIN_EXE_hasten");
+const RELEASES: [&str; 4] = ["20", "22", "24", "26"];
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const SERVICE: &str = "
+class Planted { constructor(i) { this.id = i; this.text = 'planted-' + i; } }
+globalThis.all = [];
+for (let i = 0; i < 5000; i++) all.push(new Planted(i));
+const server = require('http').createServer((request, response) => {
+  const garbage = [];
+  for (let i = 0; i < 500; i++) garbage.push({ i });
+  response.end('answer ' + garbage.length);
+});
+server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+";
+
+struct Service {
+    child: Child,
+    port: u16,
+}
+
+impl Service {
+    fn start(release: &str, folder: &Path) -> Self {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+        let node = root.join(format!(".deps/nodes/node_modules/node{release}/bin/node"));
+        assert!(node.exists(), "{} is missing: scripts/nodes.sh brings it", node.display());
+        fs::write(folder.join("service.js"), SERVICE).unwrap();
+        let mut child =
+            Command::new(node).arg("service.js").current_dir(folder).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { child, port: line.trim().parse().unwrap() }
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn answers(&self) -> bool {
+        answer(self.port).is_some_and(|text| text.ends_with("answer 500"))
+    }
+
+    /// Processes whose parent it is, zombies included.
+    fn children(&self) -> Vec<String> {
+        let of = |entry: fs::DirEntry| {
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            let after = stat.rsplit_once(')')?.1;
+            let parent = after.split_ascii_whitespace().nth(1)?;
+            (parent == self.pid().to_string()).then_some(stat)
+        };
+        fs::read_dir("/proc").unwrap().filter_map(|entry| of(entry.unwrap())).collect()
+    }
+
+    /// Mappings that forks get, without those that V8 and malloc change at any time.
+    fn code_mappings(&self) -> usize {
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid())).unwrap();
+        maps.lines().filter(|line| line.contains(" r-xp ") && line.contains('/')).count()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn answer(port: u16) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").ok()?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).ok()?;
+    // A chunked body ends with its last chunk.
+    Some(text.trim_end().trim_end_matches("\r\n0").trim_end_matches('0').trim_end().to_owned())
+}
+
+fn snapshot(pid: u32, out: &Path) -> Command {
+    let mut command = Command::new(HASTEN);
+    command.args(["snapshot", "--json", "--out"]).arg(out).arg(pid.to_string());
+    command
+}
+
+/// Takes snapshots while requests come without a break; returns the reports.
+fn under_load(service: &Service, folder: &Path, count: usize) -> Vec<Value> {
+    let (done, asked, lost) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let mut reports = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                asked.fetch_add(1, Ordering::Relaxed);
+                lost.fetch_add(u64::from(!service.answers()), Ordering::Relaxed);
+            }
+        });
+        for _ in 0..count {
+            let out = folder.join("core.zst");
+            let output = snapshot(service.pid(), &out).output().unwrap();
+            if !output.status.success() {
+                done.store(true, Ordering::Relaxed);
+                panic!("{}", String::from_utf8_lossy(&output.stderr));
+            }
+            reports.push(serde_json::from_slice(&output.stdout).unwrap());
+            fs::rename(&out, folder.join("last.zst")).unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert!(asked.load(Ordering::Relaxed) > 0);
+    assert_eq!(lost.load(Ordering::Relaxed), 0, "of {}", asked.load(Ordering::Relaxed));
+    reports
+}
+
+fn nothing_is_left(service: &Service, mappings: usize) {
+    let since = Instant::now();
+    while !service.children().is_empty() && since.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(service.children(), Vec::<String>::new());
+    assert_eq!(service.code_mappings(), mappings);
+    let status = fs::read_to_string(format!("/proc/{}/status", service.pid())).unwrap();
+    assert!(status.contains("TracerPid:\t0\n") && status.contains("SigBlk:\t0000000000000000\n"), "{status}");
+    assert!(service.answers());
+}
+
+#[test]
+fn a_service_under_load_loses_no_request_and_its_copy_is_whole() {
+    for release in RELEASES {
+        let folder = tempfile::tempdir().unwrap();
+        let service = Service::start(release, folder.path());
+        let mappings = service.code_mappings();
+        let reports = under_load(&service, folder.path(), 3);
+        nothing_is_left(&service, mappings);
+        assert!(reports.iter().all(|report| report["pause_wall_ms"].as_f64().unwrap() > 0.0));
+        let last = folder.path().join("last.zst");
+        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&last).unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o600);
+        let output = Command::new(HASTEN).args(["core", "--json"]).arg(&last).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(report["refused"].is_null(), "{release}: {}", report["refused"]);
+        let entries = report["histogram"].as_array().unwrap();
+        let planted = entries.iter().find(|entry| entry["name"] == "Planted").unwrap();
+        assert_eq!(planted["count"], 5000, "{release}");
+    }
+}
+
+#[test]
+fn a_tool_that_is_killed_at_any_moment_leaves_the_service_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start("22", folder.path());
+    let mappings = service.code_mappings();
+    for round in 0..40_u32 {
+        let out = folder.path().join(format!("core.{round}"));
+        let mut child = snapshot(service.pid(), &out).stdout(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(500) * round);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(service.answers(), "round {round}");
+    }
+    nothing_is_left(&service, mappings);
+}
+
+#[test]
+fn what_cannot_be_copied_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |pid: u32, out: &Path| {
+        let output = snapshot(pid, out).output().unwrap();
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let out = folder.path().join("core.zst");
+    // Numbers of processes end at 2^22.
+    let text = refused(1 << 23, &out);
+    assert!(text.contains("there is no process") && !out.exists(), "{text}");
+    let mut gone = Command::new("true").spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let text = refused(gone.id(), &out);
+    assert!(text.contains("ended") && !out.exists(), "{text}");
+    gone.wait().unwrap();
+    fs::write(&out, "mine").unwrap();
+    let mut sleep = Command::new("sleep").arg("60").spawn().unwrap();
+    let text = refused(sleep.id(), &out);
+    assert!(text.contains("cannot write") && fs::read_to_string(&out).unwrap() == "mine", "{text}");
+    sleep.kill().unwrap();
+    sleep.wait().unwrap();
+}
+
+/// `cargo test --release -p hasten --test snapshot -- --ignored`
+#[test]
+#[ignore = "takes some ten minutes"]
+fn a_thousand_snapshots_lose_no_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start("24", folder.path());
+    let mappings = service.code_mappings();
+    let before = fs::read_to_string(format!("/proc/{}/maps", service.pid())).unwrap().lines().count();
+    let reports = under_load(&service, folder.path(), 1000);
+    nothing_is_left(&service, mappings);
+    let after = fs::read_to_string(format!("/proc/{}/maps", service.pid())).unwrap().lines().count();
+    let mut pauses: Vec<f64> =
+        reports.iter().map(|report| report["pause_wall_ms"].as_f64().unwrap()).collect();
+    pauses.sort_by(f64::total_cmp);
+    println!(
+        "pause: median {:.1} ms, longest {:.1} ms; mappings {before}, {after}",
+        pauses[500], pauses[999]
+    );
+    assert!(after < before + 100, "{before} mappings became {after}");
+}

@@ -1,0 +1,90 @@
+//! What a copy may take: memory of the machine and of the control group, and space on the disk.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::LiveError;
+
+const MB: u64 = 1 << 20;
+/// The copy shares all pages with the service; what the service writes meanwhile exists twice. So much of the resident memory has
+/// to be free before, at least so many MB; and so many as long as the copy exists.
+const SHARE: u64 = 8;
+const FIRST: u64 = 64 * MB;
+const LEAST: u64 = 32 * MB;
+
+/// Where memory can run out.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    /// Folders of control groups, from the service's own to the topmost.
+    groups: Vec<PathBuf>,
+}
+
+impl Memory {
+    pub(crate) fn of(pid: i32) -> Self {
+        let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+        let own = text.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+        let root = Path::new("/sys/fs/cgroup");
+        let mut groups = Vec::new();
+        let mut folder = root.join(own);
+        while folder != root && folder.starts_with(root) {
+            groups.push(folder.clone());
+            folder.pop();
+        }
+        Self { groups }
+    }
+
+    /// The least that is free, and where.
+    fn free(&self) -> (String, u64) {
+        let machine = ("the machine".to_owned(), available().unwrap_or(u64::MAX));
+        let groups = self.groups.iter().filter_map(|group| {
+            let number = |name: &str| fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
+            // Pages of files go first.
+            let files = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
+            let files =
+                files.lines().find_map(|line| line.strip_prefix("inactive_file ")?.parse::<u64>().ok());
+            let used = number("memory.current")?.saturating_sub(files.unwrap_or(0));
+            let name = format!("the memory limit of control group {}", group.display());
+            Some((name, number("memory.max")?.saturating_sub(used)))
+        });
+        groups.chain([machine]).min_by_key(|(_, free)| *free).unwrap_or_default()
+    }
+
+    pub(crate) fn enough(&self, pid: i32, resident: u64) -> Result<(), LiveError> {
+        let needed = (resident / SHARE).max(FIRST);
+        let (what, free) = self.free();
+        if free < needed {
+            return Err(LiveError::Short { pid, what, free: free / MB, needed: needed / MB });
+        }
+        Ok(())
+    }
+
+    /// While the copy exists.
+    pub(crate) fn still(&self, pid: i32) -> Result<(), LiveError> {
+        let (what, free) = self.free();
+        if free < LEAST {
+            return Err(LiveError::GivenUp { pid, what, least: LEAST / MB });
+        }
+        Ok(())
+    }
+}
+
+fn available() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.split_ascii_whitespace().next()?.parse::<u64>().ok()? << 10)
+}
+
+/// A packed core file is a small part of the memory, in most cases; of a heap of random bytes it is not.
+pub(crate) fn disk(pid: i32, out: &Path, resident: u64) -> Result<(), LiveError> {
+    let folder = match out.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let Ok(system) = rustix::fs::statvfs(folder) else { return Ok(()) };
+    let free = system.f_bavail.saturating_mul(system.f_frsize);
+    if free < resident {
+        let what = folder.display().to_string();
+        return Err(LiveError::Short { pid, what, free: free / MB, needed: resident / MB });
+    }
+    Ok(())
+}
