@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use hasten_names::Algorithm;
 
 use crate::Ifma;
-use crate::crt::{Powers, Prepared};
+use crate::crt::{self, Powers, Prepared};
 use crate::lanes::LaneEngine;
 use crate::limbs::{bit_length, from_le, less_than, multiply, to_be};
 use crate::memory::{wipe, wipe_limbs};
@@ -114,8 +114,21 @@ impl RsaKey {
         if !key.is_consistent() {
             return Err(UnsupportedKey::Primes);
         }
-        key.prepared = Ifma::detect().map(|ifma| Prepared::new(ifma, &key));
+        key.prepare();
         Ok(key)
+    }
+
+    /// Computes what the private operation on its own needs.
+    fn prepare(&mut self) {
+        let Some(ifma) = Ifma::detect() else { return };
+        self.prepare_with(ifma);
+        crt::leave_nothing(ifma);
+    }
+
+    /// Its frame is wiped by the caller, as the result is in it before it is in the key.
+    #[inline(never)]
+    fn prepare_with(&mut self, ifma: Ifma) {
+        self.prepared = Some(Prepared::new(ifma, self));
     }
 
     /// The private operation on its own; the signature is withheld if it does not lead back to `padded`. Both are as long as the

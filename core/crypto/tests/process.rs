@@ -7,9 +7,11 @@ use std::cell::Cell;
 use std::process::Command;
 
 use hasten_crypto::{
-    Curve, DeriveLane, EcdsaLane, EcdsaSignature, Group, Ifma, KeyPair, KeyPool, LANES, RsaLane, RsaSize,
-    Single,
+    Curve, DeriveLane, EcdsaLane, EcdsaSignature, Group, Ifma, KeyPair, KeyPool, LANES, LaneEngine, RsaLane,
+    RsaSize, Single,
 };
+
+use openssl::bn::{BigNum, BigNumContext};
 
 use crate::support::hash::Sha512;
 use crate::support::{Tested, ec_key, engine, random, rsa_key, with_each_engine};
@@ -168,6 +170,77 @@ fn the_stack_suffices<E: Tested>() {
     // The test's own arrays, and what a thread keeps on its stack.
     const OWN: usize = 12 << 10;
     assert!((8 << 10..E::STACK + OWN).contains(&used), "{used} bytes");
+}
+
+/// The result modulo one prime, by which anybody could factor the modulus, is nowhere on the stack afterwards, neither in words nor
+/// in limbs of 52 bits.
+#[test]
+fn no_half_of_an_rsa_operation_is_left_on_the_stack() {
+    const STACK: usize = 1 << 20;
+
+    struct Call {
+        ifma: Ifma,
+        scratch: hasten_crypto::Scratch,
+        key: Box<hasten_crypto::RsaKey>,
+        padded: Vec<u8>,
+        signature: Vec<u8>,
+    }
+    extern "C" fn body(call: *mut libc::c_void) -> *mut libc::c_void {
+        // SAFETY: the test passes its own `Call` and waits for this thread.
+        let Call { ifma, scratch, key, padded, signature } = unsafe { &mut *call.cast::<Call>() };
+        assert!(ifma.rsa_alone(scratch, &mut RsaLane { key, padded, signature }));
+        std::ptr::null_mut()
+    }
+
+    let Some((ifma, scratch)) = engine::<Ifma>() else { return };
+    for size in RsaSize::ALL {
+        let (host, key) = rsa_key(size);
+        let mut padded = vec![0x5a; size.bytes()];
+        padded[0] = 0;
+        let signature = vec![0; size.bytes()];
+        let mut call = Call { ifma, scratch: ifma.scratch(), key, padded, signature };
+        let stack = on_a_stack_of(STACK, body, (&raw mut call).cast());
+        let signature = BigNum::from_slice(&call.signature).unwrap();
+        for prime in [host.p(), host.q()] {
+            let mut half = BigNum::new().unwrap();
+            half.nnmod(&signature, prime.unwrap(), &mut BigNumContext::new().unwrap()).unwrap();
+            for bits in [64, 52] {
+                let mut upper = BigNum::new().unwrap();
+                // The lowest limb may also be the signature's.
+                for at in 1..size.bits() as i32 / 2 / bits {
+                    upper.rshift(&half, at * bits).unwrap();
+                    upper.mask_bits(bits).unwrap_or_default();
+                    let limb = u64::from_be_bytes(upper.to_vec_padded(8).unwrap().try_into().unwrap());
+                    let is_there = stack.chunks_exact(8).any(|chunk| chunk == limb.to_ne_bytes());
+                    assert!(!is_there, "{size:?}: limb {at} of {bits} bits");
+                }
+            }
+        }
+        assert!(call.scratch.is_zero());
+    }
+    drop(scratch);
+}
+
+/// Runs a thread on a stack of its own, and returns what it has left there.
+fn on_a_stack_of(
+    bytes: usize,
+    body: extern "C" fn(*mut libc::c_void) -> *mut libc::c_void,
+    argument: *mut libc::c_void,
+) -> Vec<u8> {
+    let layout = Layout::from_size_align(bytes, 4096).unwrap();
+    // SAFETY: the stack outlives the thread, which is joined before it is read and freed.
+    unsafe {
+        let stack = System.alloc_zeroed(layout);
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        assert_eq!(libc::pthread_attr_init(&mut attributes), 0);
+        assert_eq!(libc::pthread_attr_setstack(&mut attributes, stack.cast(), bytes), 0);
+        let mut thread = std::mem::zeroed();
+        assert_eq!(libc::pthread_create(&mut thread, &attributes, body, argument), 0);
+        assert_eq!(libc::pthread_join(thread, std::ptr::null_mut()), 0);
+        let left = std::slice::from_raw_parts(stack, bytes).to_vec();
+        System.dealloc(stack, layout);
+        left
+    }
 }
 
 with_each_engine! {

@@ -80,7 +80,7 @@ struct Halves<const K: usize, const N: usize> {
 }
 
 impl Prepared {
-    /// The key has its numbers, which belong together.
+    /// The key has its numbers, which belong together. The caller wipes the stack ([`leave_nothing`]).
     pub(crate) fn new(ifma: Ifma, key: &RsaKey) -> Self {
         // SAFETY: the token is the proof that the CPU has what the functions require.
         let numbers = unsafe {
@@ -90,7 +90,6 @@ impl Prepared {
                 RsaSize::Rsa4096 => Numbers::Rsa4096(Halves::new(key)),
             }
         };
-        leave_nothing(ifma);
         Self { ifma, numbers }
     }
 
@@ -255,7 +254,7 @@ fn select<const K: usize>(table: &[[[u64; LANES]; K]], half: usize, index: u64) 
 
 /// Wipes the stack and the vector registers that the functions here use.
 #[inline(never)]
-fn leave_nothing(_: Ifma) {
+pub(crate) fn leave_nothing(_: Ifma) {
     wipe_stack::<STACK>();
     // SAFETY: the registers exist, as the token proves, and the compiler is told that they change.
     unsafe {

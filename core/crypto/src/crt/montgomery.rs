@@ -11,9 +11,10 @@
 #![allow(clippy::missing_safety_doc)]
 
 use core::arch::x86_64::*;
+use core::slice;
 
 use super::number::{BITS, LANES, MASK, Number};
-use crate::memory::in_memory;
+use crate::memory::{in_memory, wipe_limbs};
 
 /// An odd modulus.
 pub(super) struct Modulus<const K: usize> {
@@ -72,7 +73,7 @@ impl<const K: usize> Modulus<K> {
     pub(super) fn wipe(&mut self) {
         self.number.wipe();
         self.square.wipe();
-        self.inverse = 0;
+        wipe_limbs(slice::from_mut(&mut self.inverse));
     }
 }
 

@@ -92,10 +92,9 @@ impl Keys {
         self.entries.last().map(|entry| Rc::clone(&entry.key))
     }
 
-    /// Whether what was last known at this address is an RSA key that the engine has.
-    pub(super) fn is_rsa(&self, address: NonNull<PrivateKey>) -> Option<bool> {
-        let known = self.entries.iter().find(|entry| entry.address == address);
-        known.map(|entry| matches!(*entry.key, Key::Rsa(_)))
+    /// What was last known at this address.
+    pub(super) fn last(&self, address: NonNull<PrivateKey>) -> Option<&Key> {
+        self.entries.iter().find(|entry| entry.address == address).map(|entry| &*entry.key)
     }
 
     /// Drops copies that were not used for long.

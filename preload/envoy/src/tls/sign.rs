@@ -17,7 +17,7 @@ use super::boring::{Credential, FAILURE, Handshaker, Method, RETRY, SUCCESS, Ssl
 use super::connection::{Connection, Signing};
 use super::host::{Sha256, Sha384, Sha512};
 use super::keys::{Key, Kind};
-use super::worker::{Worker, is_refused};
+use super::worker::{Worker, is_refused, is_signed_alone};
 
 static METHOD: Method = Method { sign, decrypt, complete };
 
@@ -289,7 +289,7 @@ unsafe fn sign_alone(worker: &Worker, ssl: *mut Ssl, place: Place, algorithm: u1
     }
 }
 
-/// The length of a signature that the engine has made at once. It has none for EC keys.
+/// The length of a signature that an engine has made at once.
 ///
 /// # Safety
 ///
@@ -307,12 +307,18 @@ unsafe fn try_alone(
         let (_, credential) = credential_of(ssl)?;
         worker.keys.borrow_mut().find(NonNull::new(credential.as_ref().private)?, known.kind)?
     };
-    let Key::Rsa(key) = &*key else { return None };
     let digest = known.hash(message);
-    let (mut padded, written) = ([0; MAX_SIGNATURE], key.size().bytes());
-    let padded = &mut padded[..written];
-    known.pad(worker, &digest[..known.digest.output_len()], key, padded)?;
-    worker.batch.engine.rsa(key, padded, out.get_mut(..written)?).then_some(written)
+    let digest = &digest[..known.digest.output_len()];
+    match &*key {
+        Key::Rsa(key) => {
+            let (mut padded, written) = ([0; MAX_SIGNATURE], key.size().bytes());
+            let padded = &mut padded[..written];
+            known.pad(worker, digest, key, padded)?;
+            worker.batch.engine.rsa(key, padded, out.get_mut(..written)?).then_some(written)
+        }
+        Key::Ec(key) if is_signed_alone(key.curve()) => worker.batch.engine.ecdsa(key, digest)?.to_der(out),
+        _ => None,
+    }
 }
 
 /// # Safety

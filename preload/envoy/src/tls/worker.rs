@@ -9,13 +9,14 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use hasten_batch::{Request, Verdict};
+use hasten_crypto::Curve;
 use hasten_telemetry::{Event, Reason, slot};
 
 use super::boring::{Handshaker, PrivateKey, Ssl, Transport};
 use super::connection::Connection;
 use super::exchange::Forecast;
 use super::host::Kernel;
-use super::keys::Keys;
+use super::keys::{Key, Keys};
 use super::start::{config, register};
 use crate::object::Object;
 
@@ -175,9 +176,15 @@ impl Worker {
         transport
     }
 
-    /// Whether the engine signs with this key on its own, as far as is known before it is used: the first signature tells.
+    /// Whether an engine signs with this key for one connection, as far as is known before it is used: its first signature tells.
     pub(super) fn may_sign(&self, key: NonNull<PrivateKey>) -> bool {
-        self.batch.engine.has_rsa() && self.keys.borrow().is_rsa(key).unwrap_or(true)
+        let engine = &self.batch.engine;
+        match self.keys.borrow().last(key) {
+            Some(Key::Rsa(_)) => engine.has_rsa(),
+            Some(Key::Ec(key)) => is_signed_alone(key.curve()) && engine.can_sign().is_ok(),
+            Some(Key::Refused(_)) => false,
+            None => engine.has_rsa() || engine.can_sign().is_ok(),
+        }
     }
 
     fn expects_company(&self) -> bool {
@@ -240,6 +247,11 @@ impl Turn {
     pub(super) fn shook(&self) {
         self.handshakes.set(self.handshakes.get() + 1);
     }
+}
+
+/// Whether an engine signs with keys of this curve for one connection. BoringSSL is as fast with those of the other.
+pub(super) const fn is_signed_alone(curve: Curve) -> bool {
+    matches!(curve, Curve::P384)
 }
 
 /// Whether the original has to do the work.
