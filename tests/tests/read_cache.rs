@@ -69,7 +69,13 @@ fn a_store_whose_users_are_killed_has_no_wrong_byte() {
         let mut readers: Vec<_> = (0..2)
             .map(|_| {
                 let mut command = bench("readrandom");
-                command.args(["--use_existing_db=1", "--use_direct_reads=1", "--cache_size=8192"]);
+                // Read-only, because a database has one writer.
+                command.args([
+                    "--use_existing_db=1",
+                    "--readonly=1",
+                    "--use_direct_reads=1",
+                    "--cache_size=8192",
+                ]);
                 command.args(["--threads=2", "--duration=600", "--verify_checksum=1"]);
                 cached(&mut command);
                 command.spawn().expect("db_bench starts")

@@ -76,6 +76,15 @@ fn identity(facts: &Stat) -> Identity {
     }
 }
 
+/// Why a file is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Perhaps later: it has just changed, or somebody may write to it.
+    Now,
+    /// Not while it is the same file.
+    ForGood,
+}
+
 /// The tag of the file's content, if it is accepted.
 pub(crate) fn accept(
     store: &Store,
@@ -83,32 +92,37 @@ pub(crate) fn accept(
     facts: &Facts,
     mark: Mark,
     stable: Option<u32>,
-) -> Option<FileTag> {
+) -> Result<FileTag, Refusal> {
     let known = store.tag(&facts.identity);
     let generation = match ACCEPTED.find(known) {
         Some(generation) => generation,
         None => {
-            let seconds = if mark.is_named() { SETTLED_S } else { SETTLED_S.max(stable?.into()) };
-            let generation = prove(fd, facts, seconds)?;
+            let second = clock::boot_ns() / 1_000_000_000;
+            if REFUSED.has(known, second) {
+                return Err(Refusal::Now);
+            }
+            let seconds = if mark.is_named() { SETTLED_S } else { SETTLED_S.max(stable.unwrap_or(0).into()) };
+            let generation = prove(fd, facts, seconds).inspect_err(|_| REFUSED.add(known, second))?;
             ACCEPTED.add(known, generation);
             generation
         }
     };
-    Some(store.tag(&Identity { generation, ..facts.identity }))
+    Ok(store.tag(&Identity { generation, ..facts.identity }))
 }
 
 /// The generation of a file to which the argument above applies.
-fn prove(fd: BorrowedFd<'_>, facts: &Facts, seconds: i64) -> Option<u64> {
+fn prove(fd: BorrowedFd<'_>, facts: &Facts, seconds: i64) -> Result<u64, Refusal> {
     let is_known = |kind| KNOWN.contains(&kind);
-    if !facts.is_settled(seconds) || !fstatfs(fd).is_ok_and(|system| is_known(system.f_type)) {
-        return None;
+    if !fstatfs(fd).is_ok_and(|system| is_known(system.f_type)) || is_encrypted(fd) {
+        return Err(Refusal::ForGood);
     }
-    if is_encrypted(fd) {
-        return None;
+    if !facts.is_settled(seconds) {
+        return Err(Refusal::Now);
     }
-    let generation = generation(fd)?;
+    let generation = generation(fd).ok_or(Refusal::ForGood)?;
     // In this order: what is changed from the lease on changes the facts.
-    (has_no_writer(fd, facts) && Facts::of(fd) == Some(*facts)).then_some(generation)
+    let is_proven = has_no_writer(fd, facts) && Facts::of(fd) == Some(*facts);
+    if is_proven { Ok(generation) } else { Err(Refusal::Now) }
 }
 
 /// Whether the file system encrypts the file, or does not say: the store would hold its content in the clear.
@@ -162,6 +176,31 @@ fn reopen(fd: BorrowedFd<'_>) -> Option<OwnedFd> {
 
 /// Contents that were accepted before, so that each is proven once.
 static ACCEPTED: Accepted = Accepted { places: [const { Place::new() }; Accepted::COUNT] };
+
+/// Contents that were refused within this second: a proof takes ten system calls, and may fail at each read.
+static REFUSED: Refused = Refused([const { AtomicU64::new(0) }; Refused::COUNT]);
+
+struct Refused([AtomicU64; Self::COUNT]);
+
+impl Refused {
+    const COUNT: usize = 512;
+
+    fn has(&self, file: FileTag, second: u64) -> bool {
+        let (place, word) = self.of(file, second);
+        place.load(Relaxed) == word
+    }
+
+    fn add(&self, file: FileTag, second: u64) {
+        let (place, word) = self.of(file, second);
+        place.store(word, Relaxed);
+    }
+
+    /// A collision keeps a file out of the cache for a second.
+    fn of(&self, file: FileTag, second: u64) -> (&AtomicU64, u64) {
+        let [first, other] = file.words();
+        (&self.0[first as usize % Self::COUNT], bound(other, second))
+    }
+}
 
 struct Accepted {
     places: [Place; Self::COUNT],
@@ -221,6 +260,15 @@ mod tests {
         }
         accepted.places[tags(5).words()[0] as usize % Accepted::COUNT].generation.store(99, Relaxed);
         assert_eq!(accepted.find(tags(5)), None, "a mixture");
+    }
+
+    #[test]
+    fn what_was_refused_is_looked_at_again_in_the_next_second() {
+        let refused = Refused([const { AtomicU64::new(0) }; Refused::COUNT]);
+        let [file, other] = [1, 2].map(|n| Identity { inode: n, ..Identity::default() }.tag([1, 2]));
+        assert!(!refused.has(file, 7));
+        refused.add(file, 7);
+        assert!(refused.has(file, 7) && !refused.has(file, 8) && !refused.has(other, 7));
     }
 
     #[test]

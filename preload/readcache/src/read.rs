@@ -13,7 +13,7 @@ use libc::{iovec, off_t, size_t, ssize_t};
 use crate::cache::{self, Cache};
 use crate::fds::{self, Mark};
 use crate::hooks::original;
-use crate::proof::{self, Facts};
+use crate::proof::{self, Facts, Refusal};
 use crate::room::{self, Edges, Room};
 use crate::{config, start};
 
@@ -245,7 +245,15 @@ impl Request {
             return None;
         }
         let cache = cache::get(config)?;
-        let file = proof::accept(&cache.store, fd, &facts, self.mark, config.stable)?;
+        let file = match proof::accept(&cache.store, fd, &facts, self.mark, config.stable) {
+            Ok(file) => file,
+            Err(refusal) => {
+                if refusal == Refusal::ForGood {
+                    fds::set(self.fd, None);
+                }
+                return None;
+            }
+        };
         let known = Known { fd, facts, file, range: begin..end };
         // SAFETY: as this function.
         unsafe { self.either(cache, &known, original) }
