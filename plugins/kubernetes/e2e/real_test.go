@@ -142,9 +142,13 @@ func TestAStockServerOnARealNode(t *testing.T) {
 	config, api := cluster(t, podControllers)
 	m := newMachine(t, config.Host, api)
 	m.load(os.Getenv("HASTEN_E2E_IMAGE"), "--index-name", "hasten.test/hasten:1")
-	m.load(nginx(t).archive(t))
+	stock := nginx(t)
+	m.load(stock.archive(t))
+	stock.name, stock.env = "hasten.test/preloading:1", []string{"LD_PRELOAD=/lib/x86_64-linux-gnu/libdl.so.2"}
+	m.load(stock.archive(t))
 	namespace(t, api, home, nil, nil)
-	chart := render(t, config, api, map[string]any{"image": map[string]any{"repository": "hasten.test/hasten", "tag": "1"}, "webhook": map[string]any{"replicas": 1}})
+	chart := render(t, config, api, map[string]any{"image": map[string]any{"repository": "hasten.test/hasten", "tag": "1"}, "webhook": map[string]any{"replicas": 1},
+		"agent": map[string]any{"runtimeSocket": m.containerd}})
 	chart.apply()
 	duration(t, "webhook and agent are ready", func() bool {
 		deployment, one := api.AppsV1().Deployments(home).Get(ctx, "hasten-webhook", metav1.GetOptions{})
@@ -171,6 +175,7 @@ func TestAStockServerOnARealNode(t *testing.T) {
 	agent := agentAddress(t, api)
 	countsHandshakes(t, web, agent)
 	explains(t, config.Host)
+	tellsOfAPreloadThatIsReplaced(t, api)
 	switchesARunningPod(t, api, web, agent)
 	startsWithoutAnything(t, api, chart)
 }
@@ -210,6 +215,23 @@ func explains(t *testing.T, host string) {
 			t.Errorf("it does not say %q", part)
 		}
 	}
+}
+
+func tellsOfAPreloadThatIsReplaced(t *testing.T, api *kubernetes.Clientset) {
+	t.Helper()
+	create(t, api, "shop", server("own", func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "hasten.test/preloading:1" }))
+	running(t, api, "shop", "own")
+	eventually(t, "the pod is told", func() bool {
+		events, err := api.CoreV1().Events("shop").List(ctx, metav1.ListOptions{FieldSelector: "reason=HastenPreloadReplaced"})
+		return err == nil && len(events.Items) == 1 && events.Items[0].InvolvedObject.Name == "own"
+	})
+	if err := api.CoreV1().Pods("shop").Delete(ctx, "own", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is gone", func() bool {
+		_, err := api.CoreV1().Pods("shop").Get(ctx, "own", metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
 }
 
 // hasLanes says whether this processor can batch signatures.
