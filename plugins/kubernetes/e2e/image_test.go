@@ -23,6 +23,8 @@ type image struct {
 	files   []string
 	texts   map[string]string
 	env     []string
+	// root of the files, if they are not of this machine.
+	root string
 }
 
 // fromDebian adds a program of this machine, with the libraries that it is linked with.
@@ -96,7 +98,7 @@ func (i *image) layer(t *testing.T) []byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		add(t, layer, strings.TrimPrefix(path, "/"), 0o755, content)
+		add(t, layer, strings.TrimPrefix(strings.TrimPrefix(path, i.root), "/"), 0o755, content)
 	}
 	for path, text := range i.texts {
 		add(t, layer, strings.TrimPrefix(path, "/"), 0o644, []byte(text))
