@@ -20,7 +20,7 @@ test)
     # `make test` counts what Rust's test programs say; this says it for these.
     status=0
     # `check` has vetted it.
-    go test -vet=off -v ./... | awk '
+    go test -vet=off -ldflags='-s -w' -v ./... | awk '
         /^ *--- (PASS|FAIL)/ { name = $3; bad = /FAIL/; passed += !bad; failed += bad; print "test " name " ... " (bad ? "FAILED" : "ok"); next }
         /^=== / { next }
         { print }

@@ -13,8 +13,7 @@ pub(crate) fn of_process(pid: u32) -> Option<String> {
 
 /// The innermost container in `/proc/PID/cgroup`. Groups inside of a container have names of its own choice, so what counts
 /// is the last name that is an identifier, but for what a runtime puts around it: `cri-containerd-….scope`, `crio-….scope`.
-#[must_use]
-pub fn in_groups(groups: &[u8]) -> Option<&str> {
+fn in_groups(groups: &[u8]) -> Option<&str> {
     groups.split(|byte| *byte == b'\n').find_map(|line| {
         let path = line.splitn(3, |byte| *byte == b':').nth(2)?;
         path.rsplit(|byte| *byte == b'/').find_map(identifier)

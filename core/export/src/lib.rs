@@ -27,7 +27,6 @@ mod watch;
 
 pub use catalogue::{CATALOGUE, Description, Kind};
 pub use collector::{Collector, DeviceState, Look, Reason, Unreadable};
-pub use container::in_groups as container_in_groups;
 pub use encode::{Family, Format, Sample, Value, encode};
 pub use families::families;
 pub use server::serve;

@@ -22,6 +22,9 @@ type image struct {
 	command []string
 	files   []string
 	texts   map[string]string
+	env     []string
+	// root of the files, if they are not of this machine.
+	root string
 }
 
 // fromDebian adds a program of this machine, with the libraries that it is linked with.
@@ -59,7 +62,7 @@ func (i *image) archive(t *testing.T) string {
 		return content
 	}
 	content := blob(layer)
-	config := blob(text(map[string]any{"architecture": "amd64", "os": "linux", "config": map[string]any{"Entrypoint": i.command},
+	config := blob(text(map[string]any{"architecture": "amd64", "os": "linux", "config": map[string]any{"Entrypoint": i.command, "Env": i.env},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []any{content["digest"]}}}))
 	config["mediaType"], content["mediaType"] = "application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar"
 	manifest := blob(text(map[string]any{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config, "layers": []any{content}}))
@@ -95,7 +98,7 @@ func (i *image) layer(t *testing.T) []byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		add(t, layer, strings.TrimPrefix(path, "/"), 0o755, content)
+		add(t, layer, strings.TrimPrefix(strings.TrimPrefix(path, i.root), "/"), 0o755, content)
 	}
 	for path, text := range i.texts {
 		add(t, layer, strings.TrimPrefix(path, "/"), 0o644, []byte(text))

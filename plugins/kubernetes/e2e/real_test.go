@@ -38,7 +38,7 @@ const nginxConfiguration = `daemon off; worker_processes 1; pid /tmp/nginx.pid; 
 events { worker_connections 512; }
 http {
     access_log off; client_body_temp_path /tmp/a; proxy_temp_path /tmp/b; fastcgi_temp_path /tmp/c; uwsgi_temp_path /tmp/d; scgi_temp_path /tmp/e;
-    server { listen 8443 ssl; ssl_certificate /etc/tls.crt; ssl_certificate_key /etc/tls.key; ssl_session_tickets off; ssl_session_cache off; location / { return 200 "ok"; } }
+    server { listen 8443 ssl; ssl_certificate /etc/tls.crt; ssl_certificate_key /etc/tls.key; ssl_session_tickets off; ssl_session_cache off; }
 }
 `
 
@@ -142,9 +142,14 @@ func TestAStockServerOnARealNode(t *testing.T) {
 	config, api := cluster(t, podControllers)
 	m := newMachine(t, config.Host, api)
 	m.load(os.Getenv("HASTEN_E2E_IMAGE"), "--index-name", "hasten.test/hasten:1")
-	m.load(nginx(t).archive(t))
+	stock := nginx(t)
+	m.load(stock.archive(t))
+	stock.name, stock.env = "hasten.test/preloading:1", []string{"LD_PRELOAD=/lib/x86_64-linux-gnu/libdl.so.2"}
+	m.load(stock.archive(t))
+	m.load(alpine(t, stock).archive(t))
 	namespace(t, api, home, nil, nil)
-	chart := render(t, config, api, map[string]any{"image": map[string]any{"repository": "hasten.test/hasten", "tag": "1"}, "webhook": map[string]any{"replicas": 1}})
+	chart := render(t, config, api, map[string]any{"image": map[string]any{"repository": "hasten.test/hasten", "tag": "1"}, "webhook": map[string]any{"replicas": 1},
+		"agent": map[string]any{"runtimeSocket": m.containerd}})
 	chart.apply()
 	duration(t, "webhook and agent are ready", func() bool {
 		deployment, one := api.AppsV1().Deployments(home).Get(ctx, "hasten-webhook", metav1.GetOptions{})
@@ -171,6 +176,8 @@ func TestAStockServerOnARealNode(t *testing.T) {
 	agent := agentAddress(t, api)
 	countsHandshakes(t, web, agent)
 	explains(t, config.Host)
+	tellsOfAPreloadThatIsReplaced(t, api)
+	runsUnderMusl(t, api)
 	switchesARunningPod(t, api, web, agent)
 	startsWithoutAnything(t, api, chart)
 }
@@ -210,6 +217,62 @@ func explains(t *testing.T, host string) {
 			t.Errorf("it does not say %q", part)
 		}
 	}
+}
+
+func tellsOfAPreloadThatIsReplaced(t *testing.T, api *kubernetes.Clientset) {
+	t.Helper()
+	create(t, api, "shop", server("own", func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "hasten.test/preloading:1" }))
+	running(t, api, "shop", "own")
+	eventually(t, "the pod is told", func() bool {
+		events, err := api.CoreV1().Events("shop").List(ctx, metav1.ListOptions{FieldSelector: "reason=HastenPreloadReplaced"})
+		return err == nil && len(events.Items) == 1 && events.Items[0].InvolvedObject.Name == "own"
+	})
+	gone(t, api, "own")
+}
+
+func gone(t *testing.T, api *kubernetes.Clientset, name string) {
+	t.Helper()
+	if err := api.CoreV1().Pods("shop").Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is gone", func() bool {
+		_, err := api.CoreV1().Pods("shop").Get(ctx, name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+}
+
+// alpine is nginx of Alpine on musl, as scripts/musl-image.sh brings it, with the configuration of another image.
+func alpine(t *testing.T, like *image) *image {
+	t.Helper()
+	result := &image{name: "hasten.test/musl:1", command: like.command, texts: like.texts, root: os.Getenv("HASTEN_E2E_MUSL")}
+	for _, pattern := range []string{"lib/*", "usr/lib/*", "usr/sbin/nginx"} {
+		found, err := filepath.Glob(filepath.Join(result.root, pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s has no %s", result.root, pattern)
+		}
+		result.files = append(result.files, found...)
+	}
+	return result
+}
+
+// runsUnderMusl: the same variable, the same volume, and other libraries, which the shim chooses.
+func runsUnderMusl(t *testing.T, api *kubernetes.Clientset) {
+	t.Helper()
+	before := len(processes(t, "/usr/sbin/nginx"))
+	create(t, api, "shop", server("musl", func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "hasten.test/musl:1" }))
+	handshakes(t, running(t, api, "shop", "musl").Status.PodIP+":8443", 100)
+	all := processes(t, "/usr/sbin/nginx")
+	count := 0
+	for _, process := range all {
+		maps, _ := os.ReadFile(filepath.Join(process, "maps"))
+		if bytes.Contains(maps, []byte("/musl/libhasten_tls.so")) {
+			count++
+		}
+	}
+	if count != len(all)-before || count == 0 {
+		t.Errorf("%d of %d processes have the libraries for musl", count, len(all)-before)
+	}
+	gone(t, api, "musl")
 }
 
 // hasLanes says whether this processor can batch signatures.

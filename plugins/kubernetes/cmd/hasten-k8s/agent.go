@@ -42,6 +42,7 @@ func runAgent(ctx context.Context, arguments []string) error {
 	image := flags.String("image-folder", inject.ImageFolder, "the folder that has them")
 	metrics := flags.String("metrics", ":9469", "where the counts of this node's pods are served; 0 for none")
 	exporter := flags.String("exporter", "127.0.0.1:9468", "where `hasten export` serves them to this program")
+	runtime := flags.String("runtime", "", "the socket of the container runtime, to find images that set LD_PRELOAD; not asked if empty")
 	_ = flags.Parse(arguments)
 	if *metrics == "0" {
 		*metrics = ""
@@ -58,7 +59,7 @@ func runAgent(ctx context.Context, arguments []string) error {
 	broadcaster.StartRecordingToSink(&typed.EventSinkImpl{Interface: api.CoreV1().Events("")})
 	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "hasten", Host: *node})
 	return (&agent.Agent{API: api, Node: *node, Namespace: *namespace, Hasten: *hasten, Every: *every, Events: recorder,
-		Folder: *folder, Image: *image, Exporter: *exporter, Metrics: *metrics}).Run(ctx)
+		Folder: *folder, Image: *image, Exporter: *exporter, Metrics: *metrics, Runtime: *runtime}).Run(ctx)
 }
 
 func runExplain(ctx context.Context, arguments []string) error {

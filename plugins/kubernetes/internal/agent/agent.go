@@ -48,6 +48,13 @@ type Agent struct {
 	// neither.
 	Exporter, Metrics string
 
+	// Runtime is the socket of the node's container runtime, which knows the images; empty if it is not to be asked.
+	Runtime string
+
+	images *images
+	// looked has the containers whose images were looked at.
+	looked sync.Map
+
 	lock sync.Mutex
 	// missing is why this node has no libraries.
 	missing error
@@ -72,9 +79,21 @@ func (a *Agent) Run(ctx context.Context) error {
 		AddFunc:    func(object any) { tell(switched, object) },
 		UpdateFunc: func(_, object any) { tell(switched, object) },
 	})
+	if a.Runtime != "" {
+		var err error
+		if a.images, err = newImages(a.Runtime); err != nil {
+			return err
+		}
+	}
 	begun := time.Now()
 	_, two := pods.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) { a.explain(object, begun) },
+		UpdateFunc: func(_, object any) {
+			if a.images != nil {
+				a.replaced(ctx, object)
+			}
+		},
+		DeleteFunc: a.forget,
 	})
 	if err := errors.Join(one, two); err != nil {
 		return err

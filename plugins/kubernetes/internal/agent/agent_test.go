@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -12,11 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"hasten.dev/kubernetes/internal/inject"
 	"hasten.dev/kubernetes/internal/webhook"
@@ -184,4 +187,65 @@ func TestFactsAreTheCommandsAndNotAskedTooOften(t *testing.T) {
 	if answer.Code != http.StatusServiceUnavailable {
 		t.Error(answer.Code)
 	}
+}
+
+// runtime is a simulation of a container runtime that has one image. The real one is asked in e2e.
+type runtime struct {
+	cri.UnimplementedImageServiceServer
+	info string
+}
+
+func (r runtime) ImageStatus(_ context.Context, request *cri.ImageStatusRequest) (*cri.ImageStatusResponse, error) {
+	if !request.Verbose || request.Image.Image != "sha256:aa" {
+		return nil, errors.New("no such image")
+	}
+	return &cri.ImageStatusResponse{Info: map[string]string{"info": r.info}}, nil
+}
+
+func TestAPodIsToldOnceThatItsImagesPreloadIsOutOfForce(t *testing.T) {
+	folder, err := os.MkdirTemp("", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	listener, err := net.Listen("unix", filepath.Join(folder, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	cri.RegisterImageServiceServer(server, runtime{info: `{"imageSpec": {"config": {"Env": ["PATH=/bin", "LD_PRELOAD=/usr/lib/libjemalloc.so.2"]}}}`})
+	go func() { _ = server.Serve(listener) }()
+	defer server.Stop()
+	events := record.NewFakeRecorder(10)
+	a := &Agent{Events: events}
+	if a.images, err = newImages(filepath.Join(folder, "s")); err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Labels: map[string]string{inject.StateKey: "accelerated"}}, Spec: corev1.PodSpec{
+		Containers: []corev1.Container{
+			{Name: "web", Env: []corev1.EnvVar{{Name: "LD_PRELOAD", Value: inject.Shim}}},
+			{Name: "own", Env: []corev1.EnvVar{{Name: "LD_PRELOAD", Value: "/x.so:" + inject.Shim}}},
+			{Name: "stock"},
+			{Name: "broken", Env: []corev1.EnvVar{{Name: "LD_PRELOAD", Value: inject.Shim}}},
+		},
+	}}
+	for _, container := range pod.Spec.Containers {
+		id := "sha256:aa"
+		if container.Name == "broken" {
+			id = "sha256:bb"
+		}
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: container.Name, ImageID: id,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
+	}
+	for range 3 {
+		a.replaced(context.Background(), pod)
+	}
+	if len(events.Events) != 1 {
+		t.Fatalf("%d events", len(events.Events))
+	}
+	if event := <-events.Events; !strings.HasPrefix(event, "Warning HastenPreloadReplaced web: the image sets LD_PRELOAD=/usr/lib/libjemalloc.so.2") {
+		t.Error(event)
+	}
+	a.forget(pod)
+	a.looked.Range(func(key, _ any) bool { t.Errorf("%v is kept for ever", key); return true })
 }

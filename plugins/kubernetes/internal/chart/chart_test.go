@@ -30,7 +30,7 @@ const folder = "../../../../packaging/kubernetes/chart"
 var variants = map[string]string{
 	"as it comes":    ``,
 	"copy, no agent": `{libraries: {from: copy}, agent: {enabled: false}, networkPolicy: {enabled: false}}`,
-	"image volumes":  `{libraries: {from: image}}`,
+	"image volumes":  `{libraries: {from: image}, agent: {debugfs: true, runtimeSocket: /run/containerd/containerd.sock}}`,
 	"by digest":      `{image: {digest: "sha256:` + strings.Repeat("0a", 32) + `"}}`,
 	"elsewhere":      `{libraries: {hostPath: /opt/hasten.d}, excludedNamespaces: [], webhook: {nodeSelector: {a: b}, tolerations: [{operator: Exists}]}}`,
 	"devices":        `{devices: {enabled: true, domain: hasten.dev, nodeSelector: {a: b}, root: /tree}}`,

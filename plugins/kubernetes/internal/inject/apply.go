@@ -53,6 +53,22 @@ func prepare(container *corev1.Container, decision Decision, settings Settings) 
 	addMount(container, mount)
 }
 
+// OnlyOurs says whether a container of an admitted pod has LD_PRELOAD from hasten alone: then the image's own, if it has one, is
+// out of force.
+func OnlyOurs(pod *corev1.Pod, name string) bool {
+	for _, container := range candidates(pod) {
+		if container.Name != name {
+			continue
+		}
+		for _, variable := range container.Env {
+			if variable.Name == preload {
+				return variable.Value == Shim
+			}
+		}
+	}
+	return false
+}
+
 // appendTo puts a value behind what a variable has. Of several of one name, the last one counts.
 func appendTo(container *corev1.Container, name, value, separator string) {
 	for i := len(container.Env) - 1; i >= 0; i-- {
