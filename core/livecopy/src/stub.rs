@@ -184,3 +184,38 @@ impl Code {
         self.bytes(&restarted(registers).0.to_le_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IP: u64 = 0x1000;
+
+    fn registers(ax: i64, call: u64) -> [u64; 27] {
+        let mut registers = [7; 27];
+        (registers[10], registers[15], registers[16]) = (ax.cast_unsigned(), call, IP);
+        registers
+    }
+
+    #[test]
+    fn calls_that_the_stop_interrupted_are_done_again() {
+        let epoll_pwait = 281;
+        assert_eq!(restarted(&registers(-512, epoll_pwait)), (IP - 2, epoll_pwait));
+        assert_eq!(restarted(&registers(-516, 202)), (IP - 2, RESTART));
+        // A result, EINTR, and code that calls nothing, in which such a number is only a number.
+        for (ax, call) in [(3, epoll_pwait), (-4, epoll_pwait), (-512, u64::MAX)] {
+            assert_eq!(restarted(&registers(ax, call)), (IP, ax.cast_unsigned()));
+        }
+    }
+
+    #[test]
+    fn the_code_returns_where_it_came_from_and_is_short() {
+        let registers = registers(1, u64::MAX);
+        let plan = Plan { data: 0x7fff_0000, kept: &[(0x10_0000, 0x4_0000)], registers: &registers };
+        let code = code(&plan);
+        assert!(code.ends_with(&IP.to_le_bytes()) && code.len() < 640, "{}", code.len());
+        let data = data(&plan);
+        assert_eq!(data.len() as u64, TABLE + 16 * 2);
+        assert!(data.ends_with(&[0; 16]));
+    }
+}
