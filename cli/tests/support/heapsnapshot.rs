@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-pub struct Snapshot {
-    pub kinds: Vec<String>,
-    pub names: Vec<String>,
-    pub sizes: Vec<u64>,
-    pub retained: Vec<u64>,
+pub(crate) struct Snapshot {
+    pub(crate) kinds: Vec<String>,
+    pub(crate) names: Vec<String>,
+    pub(crate) sizes: Vec<u64>,
+    pub(crate) retained: Vec<u64>,
 }
 
 impl Snapshot {
-    pub fn parse(bytes: &[u8]) -> Self {
+    pub(crate) fn parse(bytes: &[u8]) -> Self {
         let file: Value = serde_json::from_slice(bytes).unwrap();
         let words = |name: &str| -> Vec<usize> {
             file[name].as_array().unwrap().iter().map(|word| word.as_u64().unwrap() as usize).collect()
@@ -57,14 +57,14 @@ impl Snapshot {
     }
 
     /// How many objects of a constructor there are, and the bytes that they retain.
-    pub fn of(&self, name: &str) -> (u64, u64) {
+    pub(crate) fn of(&self, name: &str) -> (u64, u64) {
         let all =
             (0..self.names.len()).filter(|&node| self.kinds[node] == "object" && self.names[node] == name);
         all.fold((0, 0), |(count, bytes), node| (count + 1, bytes + self.retained[node]))
     }
 
     /// Sizes of the objects that retain most: their own, and what they retain. Strings may be outside the heap.
-    pub fn largest(&self, count: usize) -> Vec<(u64, u64)> {
+    pub(crate) fn largest(&self, count: usize) -> Vec<(u64, u64)> {
         let inside = |&node: &usize| self.sizes[node] > 0 && !self.kinds[node].contains("string");
         let mut all: Vec<(u64, u64)> = (0..self.names.len())
             .filter(inside)
