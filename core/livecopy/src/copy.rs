@@ -294,7 +294,14 @@ impl Stopped {
         code.filter_map(|mapping| {
             let mut page = [0; PAGE as usize];
             self.memory.read_exact_at(&mut page, mapping.end - PAGE).ok()?;
-            let zeros = page.iter().rev().take_while(|&&byte| byte == 0).count();
+            // What a run that was killed left there is over, unless a thread stands in it.
+            let left = stub::left(&page);
+            let inside = mapping.end - left as u64..mapping.end;
+            if self.threads.iter().any(|thread| inside.contains(&thread.registers[16])) {
+                return None;
+            }
+            let free = &page[..page.len() - left];
+            let zeros = free.iter().rev().take_while(|&&byte| byte == 0).count() + left;
             // Not the zeros that an instruction ends with.
             (zeros >= length + 16).then(|| mapping.end - length as u64)
         })

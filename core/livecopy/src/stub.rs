@@ -36,7 +36,21 @@ pub(crate) fn code(plan: &Plan<'_>) -> Vec<u8> {
     code.advise(plan.data + TABLE, DONTFORK);
     code.mask(plan.data + SAVED, 0);
     code.restore(plan);
+    code.bytes(&(code.0.len() as u32).to_le_bytes());
+    code.bytes(MARK);
     code.0
+}
+
+/// Behind the code and its length: the end of a page that has it is free again.
+const MARK: &[u8] = b"hasten-snapshot\0";
+
+/// How many bytes at the end of a page are code of an earlier run.
+pub(crate) fn left(page: &[u8]) -> usize {
+    let Some((code, length)) = page.strip_suffix(MARK).and_then(|rest| rest.split_last_chunk()) else {
+        return 0;
+    };
+    let length = u32::from_le_bytes(*length) as usize;
+    if length > code.len() { 0 } else { length + 4 + MARK.len() }
 }
 
 /// Data, from its start: the saved mask, all signals, and the table.
@@ -182,5 +196,49 @@ impl Code {
         // jmp [rip + 0], with the address behind it.
         self.bytes(&[0xff, 0x25, 0, 0, 0, 0]);
         self.bytes(&restarted(registers).0.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IP: u64 = 0x1000;
+
+    fn registers(ax: i64, call: u64) -> [u64; 27] {
+        let mut registers = [7; 27];
+        (registers[10], registers[15], registers[16]) = (ax.cast_unsigned(), call, IP);
+        registers
+    }
+
+    #[test]
+    fn calls_that_the_stop_interrupted_are_done_again() {
+        let epoll_pwait = 281;
+        assert_eq!(restarted(&registers(-512, epoll_pwait)), (IP - 2, epoll_pwait));
+        assert_eq!(restarted(&registers(-516, 202)), (IP - 2, RESTART));
+        // A result, EINTR, and code that calls nothing, in which such a number is only a number.
+        for (ax, call) in [(3, epoll_pwait), (-4, epoll_pwait), (-512, u64::MAX)] {
+            assert_eq!(restarted(&registers(ax, call)), (IP, ax.cast_unsigned()));
+        }
+    }
+
+    #[test]
+    fn the_code_returns_where_it_came_from_and_is_short() {
+        let registers = registers(1, u64::MAX);
+        let plan = Plan { data: 0x7fff_0000, kept: &[(0x10_0000, 0x4_0000)], registers: &registers };
+        let code = code(&plan);
+        let (jump, mark) = code.split_at(code.len() - 4 - MARK.len());
+        assert!(
+            jump.ends_with(&IP.to_le_bytes()) && mark.ends_with(MARK) && code.len() < 640,
+            "{}",
+            code.len()
+        );
+        let mut page = vec![0x90; 4096];
+        assert_eq!(left(&page), 0);
+        page[4096 - code.len()..].copy_from_slice(&code);
+        assert_eq!(left(&page), code.len());
+        let data = data(&plan);
+        assert_eq!(data.len() as u64, TABLE + 16 * 2);
+        assert!(data.ends_with(&[0; 16]));
     }
 }
