@@ -133,7 +133,7 @@ const MODULES: [(&str, &[&str]); 9] = [
 ];
 
 /// Where `unsafe` may be used.
-const UNSAFE: [&str; 22] = [
+const UNSAFE: [&str; 23] = [
     "bench/src/gzip/worker/abi.rs", // calls zlib as a C program does
     "bench/src/node/wait.rs",       // wait4, which says what a process cost
     "core/batch/src/",              // operations are known by their address
