@@ -24,8 +24,8 @@ use core::arch::x86_64::*;
 use self::montgomery::{Modulus, multiply, square};
 use self::number::{LANES, Number, add_words};
 use crate::Ifma;
-use crate::limbs::{self, from_be_padded, is_zero};
-use crate::memory::{opaque, wipe_limbs, wipe_stack};
+use crate::limbs::{self, from_be_padded};
+use crate::memory::{wipe_limbs, wipe_stack};
 use crate::rsa::{MODULUS_LIMBS, PRIME_LIMBS, RsaKey, RsaSize};
 
 /// Bits of an exponent that are handled at once.
@@ -243,13 +243,25 @@ fn window(exponent: &[u64; PRIME_LIMBS], at: usize) -> u64 {
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma,bmi2")]
 fn select<const K: usize>(table: &[[[u64; LANES]; K]], half: usize, index: u64) -> Number<K> {
     let mut selected = Number::ZERO.vectors();
-    for (at, pair) in (0_u64..).zip(table.chunks_exact(2)) {
-        let mask = _mm256_set1_epi64x(opaque(is_zero(&[at ^ index])) as i64);
+    let (wanted, one) = (_mm256_set1_epi64x(index as i64), _mm256_set1_epi64x(1));
+    let mut at = _mm256_setzero_si256();
+    for pair in table.chunks_exact(2) {
+        let mask = hidden(_mm256_cmpeq_epi64(at, wanted));
+        at = _mm256_add_epi64(at, one);
         for (selected, vector) in selected.iter_mut().zip(Number(pair[half]).vectors()) {
             *selected = _mm256_or_si256(*selected, _mm256_and_si256(vector, mask));
         }
     }
     Number::from_vectors(selected)
+}
+
+/// Returns the vector unchanged, but unknown to the compiler, as [`opaque`](crate::memory::opaque) does.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,avx512ifma,bmi2")]
+fn hidden(mut vector: __m256i) -> __m256i {
+    // SAFETY: the block has no instruction and leaves the register as it is.
+    unsafe { asm!("/* {0} */", inout(ymm_reg) vector, options(pure, nomem, nostack, preserves_flags)) }
+    vector
 }
 
 /// Wipes the stack and the vector registers that the functions here use.

@@ -138,7 +138,11 @@ fn square_step<const K: usize, const AT: usize>(
             row[AT + 1] = _mm256_and_si256(row[AT + 1], kept);
         }
     }
-    for at in AT * LANES..((AT + 1) * LANES).min(moduli[0].limbs) {
+    // As many turns as the compiler unrolls.
+    for at in AT * LANES..(AT + 1) * LANES {
+        if at == moduli[0].limbs {
+            break;
+        }
         for way in 0..2 {
             let limbs = numbers[way].limbs();
             sums[way].add::<AT>(&rows[way], limbs[0], limbs[at], moduli[way]);
