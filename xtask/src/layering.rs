@@ -137,7 +137,7 @@ const MODULES: [(&str, &[&str]); 9] = [
 /// Where `unsafe` may be used.
 const UNSAFE: [&str; 24] = [
     "bench/src/gzip/worker/abi.rs", // calls zlib as a C program does
-    "bench/src/node/wait.rs",       // wait4, which says what a process cost
+    "bench/src/wait.rs",            // wait4, which says what a process cost
     "core/batch/src/",              // operations are known by their address
     "core/corefile/src/map.rs",     // maps a file
     "core/crypto/src/crt/",
