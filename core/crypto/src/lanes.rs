@@ -40,6 +40,9 @@ pub trait LaneEngine: Copy + Debug + Send + Sync + 'static {
     /// Whether [`rsa_alone`](Self::rsa_alone) has results.
     const SIGNS_ALONE: bool = false;
 
+    /// Computes what [`rsa_alone`](Self::rsa_alone) needs for this key, if that was not done before.
+    fn prepare_alone(self, _: &RsaKey) {}
+
     /// Signs one padded input, at a fraction of what a batch costs; returns whether there is a result. For that, the same
     /// applies as for the lanes of [`rsa_private`](Self::rsa_private).
     fn rsa_alone(self, _: &mut Self::Scratch, lane: &mut RsaLane<'_>) -> bool {

@@ -10,7 +10,6 @@ use hasten_names::Algorithm;
 
 use crate::Ifma;
 use crate::crt::{self, Powers, Prepared};
-use crate::lanes::LaneEngine;
 use crate::limbs::{bit_length, from_le, less_than, multiply, to_be};
 use crate::memory::{wipe, wipe_limbs};
 
@@ -78,7 +77,7 @@ pub struct RsaKey {
     /// Computed for the first check of a signature.
     montgomery: OnceLock<check::Montgomery>,
     /// For operations one at a time, where the CPU does them.
-    prepared: Option<Prepared>,
+    prepared: OnceLock<Prepared>,
 }
 
 impl RsaKey {
@@ -97,7 +96,7 @@ impl RsaKey {
             dq: [0; PRIME_LIMBS],
             qinv: [0; PRIME_LIMBS],
             montgomery: OnceLock::new(),
-            prepared: None,
+            prepared: OnceLock::new(),
         });
         from_le(parts.n, &mut key.n).ok_or(UnsupportedKey::Size)?;
         let bits = bit_length(&key.n);
@@ -111,31 +110,39 @@ impl RsaKey {
         read(parts.dp, &mut key.dp)?;
         read(parts.dq, &mut key.dq)?;
         read(parts.qinv, &mut key.qinv)?;
-        if !key.is_consistent() {
-            return Err(UnsupportedKey::Primes);
-        }
-        key.prepare();
-        Ok(key)
+        if key.is_consistent() { Ok(key) } else { Err(UnsupportedKey::Primes) }
     }
 
-    /// Computes what the private operation on its own needs.
-    fn prepare(&mut self) {
-        let Some(ifma) = Ifma::detect() else { return };
-        self.prepare_with(ifma);
-        crt::leave_nothing(ifma);
+    /// Computes what the private operation on its own needs, the first time. Not when the key is read: that may be on a stack
+    /// which is too small for it.
+    pub(crate) fn prepare(&self, ifma: Ifma) {
+        if self.prepared.get().is_none() {
+            self.prepare_once(ifma);
+            crt::leave_nothing(ifma);
+        }
     }
 
     /// Its frame is wiped by the caller, as the result is in it before it is in the key.
     #[inline(never)]
-    fn prepare_with(&mut self, ifma: Ifma) {
-        self.prepared = Some(Prepared::new(ifma, self));
+    fn prepare_once(&self, ifma: Ifma) {
+        // Nobody waits for another thread, which a fork may have left behind.
+        if let Err(mut second) = self.prepared.set(Prepared::new(ifma, self)) {
+            second.wipe();
+        }
     }
 
     /// The private operation on its own; the signature is withheld if it does not lead back to `padded`. Both are as long as the
     /// modulus, or there is no result.
-    pub(crate) fn sign_alone(&self, powers: &mut Powers, padded: &[u8], signature: &mut [u8]) -> bool {
+    pub(crate) fn sign_alone(
+        &self,
+        ifma: Ifma,
+        powers: &mut Powers,
+        padded: &[u8],
+        signature: &mut [u8],
+    ) -> bool {
+        self.prepare(ifma);
         let fits = padded.len() == self.size.bytes() && signature.len() == self.size.bytes();
-        match &self.prepared {
+        match self.prepared.get() {
             Some(prepared) if fits => prepared.sign(powers, self, padded, signature),
             _ => {
                 wipe(signature);
@@ -190,7 +197,7 @@ impl Drop for RsaKey {
         for secret in [&mut self.p, &mut self.q, &mut self.dp, &mut self.dq, &mut self.qinv] {
             wipe_limbs(secret);
         }
-        if let Some(prepared) = &mut self.prepared {
+        if let Some(prepared) = self.prepared.get_mut() {
             prepared.wipe();
         }
     }

@@ -30,7 +30,7 @@ use crate::hash::Hash;
 use crate::lanes::{DeriveLane, EcdsaLane, LaneEngine, LaneStatus, RsaLane};
 use crate::memory::{wipe, wipe_limbs};
 use crate::random::Random;
-use crate::rsa::RsaSize;
+use crate::rsa::{RsaKey, RsaSize};
 
 impl LaneEngine for Ifma {
     type Scratch = Scratch;
@@ -51,8 +51,12 @@ impl LaneEngine for Ifma {
 
     const SIGNS_ALONE: bool = true;
 
+    fn prepare_alone(self, key: &RsaKey) {
+        key.prepare(self);
+    }
+
     fn rsa_alone(self, scratch: &mut Scratch, lane: &mut RsaLane<'_>) -> bool {
-        lane.key.sign_alone(&mut scratch.powers, lane.padded, lane.signature)
+        lane.key.sign_alone(self, &mut scratch.powers, lane.padded, lane.signature)
     }
 
     fn rsa_check(self, scratch: &mut Scratch, lanes: &mut [RsaLane<'_>]) -> LaneStatus {
