@@ -52,7 +52,8 @@ downloads() {
 
 # shares: every test program, and the script of tests that runs beside them.
 shares() {
-    xtask test --verdict "$scratch/verdict" --times "$times" --beside scripts/node-test.sh -- \
+    # By cargo, which hands its tool chain on.
+    cargo xtask test --verdict "$scratch/verdict" --times "$times" --beside scripts/node-test.sh -- \
         --locked --workspace
 }
 

@@ -6,6 +6,8 @@
 
 mod share;
 
+use std::env;
+use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -77,7 +79,7 @@ pub(crate) fn run(args: &TestArgs) -> Result<(), Error> {
 /// the longest are among them, and none of the short ones is left to run alone at the end.
 fn programs(arguments: &[String]) -> Result<Vec<Share>, Error> {
     const COMMAND: &str = "cargo test --no-run";
-    let mut cargo = Command::new(env!("CARGO"))
+    let mut cargo = Command::new(cargo())
         .args(["test", "--no-run", "--message-format=json-render-diagnostics"])
         .args(arguments)
         .stdin(Stdio::null())
@@ -97,6 +99,12 @@ fn programs(arguments: &[String]) -> Result<Vec<Share>, Error> {
         other.of_servers().cmp(&one.of_servers()).then_with(|| other.name().cmp(one.name()))
     });
     Ok(found)
+}
+
+/// The cargo that runs this, or that of the path: rustup's own puts the tool chain into the environment. Without it, crates that
+/// name a tool chain of theirs would be built by that one.
+fn cargo() -> OsString {
+    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 fn program(artifact: Artifact) -> Option<Share> {

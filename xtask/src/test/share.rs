@@ -75,7 +75,7 @@ impl Share {
         command.args(arguments).stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         if let Some(folder) = &self.folder {
             // What cargo tells a test program at run time.
-            command.current_dir(folder).env("CARGO", env!("CARGO")).env("CARGO_MANIFEST_DIR", folder);
+            command.current_dir(folder).env("CARGO", super::cargo()).env("CARGO_MANIFEST_DIR", folder);
         }
         let mut child = command.spawn()?;
         // The command holds the pipe's other end.
