@@ -203,7 +203,9 @@ fn environment(launch: &Launch) -> BTreeMap<OsString, OsString> {
 impl Facts {
     /// A program of the test's machine, and a machine of the test's choice.
     pub(super) fn fake(command: &[&str], machine: Machine, node: Option<NodeFacts>) -> Self {
-        let launch = Launch::new(command.iter().map(OsString::from).collect(), PathBuf::new());
+        let mut launch = Launch::new(command.iter().map(OsString::from).collect(), PathBuf::new());
+        // Whether or not their libraries were built beside the tests.
+        launch.environment.insert("HASTEN_DISABLE".into(), Some("tls,gzip,envoy".into()));
         let facts = Self::of(&launch, false).unwrap();
         let no_node = node.is_none().then(|| format!("{} neither is Node.js nor starts it", command[0]));
         Self { machine, node, no_node, environment: BTreeMap::new(), ..facts }
