@@ -8,7 +8,7 @@ use crate::engine::{Bits, Chunk, EngineKind, Settings, Strategy, serves};
 use crate::engines::Engines;
 use crate::stack;
 
-/// Maps zlib's levels to zlib-rs's, by `examples/measure.rs`: zlib-rs's lowest levels do less than zlib's.
+/// Maps zlib's levels to zlib-rs's, by `examples/measure_streams.rs`: zlib-rs's lowest levels do less than zlib's.
 const ZLIB_RS_LEVELS: [u8; 10] = [0, 2, 3, 4, 4, 6, 7, 7, 9, 9];
 
 /// Maps zlib's levels to libdeflate's where every candidate is a match.

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use super::{Bits, Chunk, Engine, EngineKind, Settings, Written, serves};
 use crate::pages;
 
-/// Maps zlib's levels to ISA-L's, by `examples/measure.rs`. Level 0 is never asked for.
+/// Maps zlib's levels to ISA-L's, by `examples/measure_streams.rs`. Level 0 is never asked for.
 const LEVELS: [u32; 10] = [2, 2, 3, 3, 3, 3, 3, 3, 3, 3];
 
 /// `ISAL_DEF_LVL3_EXTRA_LARGE`: hash table, matches and the symbols of a block. Whatever a level does not need for its

@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use super::{Bits, Chunk, Engine, EngineKind, Settings, Written, serves};
 use crate::{pages, pool};
 
-/// For each of zlib's levels, the least effort that yields output of its size, by `examples/measure.rs`: well below it
+/// For each of zlib's levels, the least effort that yields output of its size, by `examples/measure_streams.rs`: well below it
 /// in total, and at most 3 % above it for any file. libdeflate's own levels are not used: if longer matches are
 /// accepted immediately, less searching gets as far. Level 0 is never asked for.
 const EFFORTS: [Effort; 11] = [

@@ -1,7 +1,7 @@
 //! Which engine, at which of its levels, replaces which level of zlib.
 //!
 //! ```sh
-//! cargo run --release -p hasten-deflate --example measure -- [--continued] FILE...
+//! cargo run --release -p hasten-deflate --example measure_streams -- [--continued] FILE...
 //! ```
 //!
 //! Compresses pieces of the files, at several sizes, with every engine and level, interleaved; the least CPU time of
@@ -37,7 +37,7 @@ fn main() {
         arguments.remove(0);
     }
     if arguments.is_empty() {
-        eprintln!("usage: measure [--continued] FILE...");
+        eprintln!("usage: measure_streams [--continued] FILE...");
         exit(2);
     }
     original::load();
