@@ -21,6 +21,8 @@ pub struct Interposer {
     /// Whether the libraries found are the ones the hooks were written for.
     is_fit: fn() -> bool,
     notifications: Notifications,
+    /// The program has restricted its own system calls, unaware of the library's.
+    is_sandboxed: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -65,7 +67,8 @@ impl Interposer {
         notifications: Notifications,
     ) -> Self {
         let state = State { phase: Phase::StandBy, known: Vec::new(), generation: None };
-        Self { hooks, needs, is_fit, notifications, state: Mutex::new(state) }
+        let is_sandboxed = AtomicBool::new(false);
+        Self { hooks, needs, is_fit, notifications, is_sandboxed, state: Mutex::new(state) }
     }
 
     /// Starts interposing. For the constructor of a preload library; each process has at most one of each library.
@@ -161,6 +164,12 @@ impl Interposer {
         !slots::blocks_unseen()
     }
 
+    /// Whether the program has restricted its own system calls: nothing that it does not do itself may be done from now on.
+    #[inline]
+    pub fn is_sandboxed(&self) -> bool {
+        self.is_sandboxed.load(Ordering::Relaxed)
+    }
+
     /// Whether the objects of this process are watched and rewritten.
     pub fn is_active(&self) -> bool {
         self.state.try_lock().is_ok_and(|state| state.phase == Phase::Active)
@@ -198,6 +207,7 @@ pub(crate) extern "C" fn before_system_call(number: c_long, second: c_long) {
 /// Called before the program restricts its own system calls.
 pub(crate) extern "C" fn before_sandbox() {
     if let Some(running) = running() {
+        running.is_sandboxed.store(true, Ordering::Relaxed);
         (running.notifications.before_sandbox)();
     }
 }

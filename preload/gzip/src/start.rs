@@ -2,7 +2,6 @@
 
 use core::ffi::CStr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hasten_compress::{config, engines};
 use hasten_deflate::engine::zlib::ZlibApi;
@@ -21,8 +20,6 @@ static INTERPOSER: Interposer = Interposer::new(
     is_fit,
     Notifications { before_load, before_system_call: |_, _| (), before_sandbox },
 );
-
-static IS_SANDBOXED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn load() {
     #[cfg(test)]
@@ -51,14 +48,13 @@ fn before_load() {}
 /// The program restricts its own system calls, unaware of ours: streams opened from now on are the original's, and
 /// those already open continue without any.
 fn before_sandbox() {
-    IS_SANDBOXED.store(true, Relaxed);
     hasten_deflate::pool::seal();
     hasten_telemetry::seal();
 }
 
 /// Whether streams opened now are used only through the hooks.
 pub(crate) fn is_sound() -> bool {
-    cfg!(test) || (!IS_SANDBOXED.load(Relaxed) && INTERPOSER.is_sound())
+    cfg!(test) || (!INTERPOSER.is_sandboxed() && INTERPOSER.is_sound())
 }
 
 /// Lets the engines fall back on the program's own zlib.

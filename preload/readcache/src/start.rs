@@ -1,7 +1,5 @@
 //! Start-up: with the process, if it has a cache at all.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
 use hasten_hook::{Interposer, Library, Notifications, is_disabled};
 
 use crate::{config, hooks};
@@ -15,10 +13,12 @@ static INTERPOSER: Interposer = Interposer::new(
     &[hooks::HOOKS],
     &[Library::C],
     is_fit,
-    Notifications { before_load: || (), before_system_call: |_, _| (), before_sandbox },
+    Notifications {
+        before_load: || (),
+        before_system_call: |_, _| (),
+        before_sandbox: hasten_telemetry::seal,
+    },
 );
-
-static IS_SANDBOXED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn load() {
     if cfg!(test) || is_disabled("readcache") || config::get().is_none() {
@@ -33,12 +33,7 @@ fn is_fit() -> bool {
     hooks::HOOKS.iter().filter(|hook| hook.required).all(|hook| hook.is_found())
 }
 
-/// The program restricts its own system calls, unaware of ours: from now on every read is the original's.
-fn before_sandbox() {
-    IS_SANDBOXED.store(true, Relaxed);
-    hasten_telemetry::seal();
-}
-
+/// Whether the program has restricted its own system calls, unaware of ours: every read is the original's from then on.
 pub(crate) fn is_sandboxed() -> bool {
-    IS_SANDBOXED.load(Relaxed)
+    INTERPOSER.is_sandboxed()
 }
