@@ -12,6 +12,7 @@ pub(crate) mod ex_data;
 pub(crate) mod exchange;
 pub(crate) mod fetch;
 mod hybrid;
+mod import;
 pub(crate) mod kdf;
 pub(crate) mod key_schedule;
 pub(crate) mod keys;

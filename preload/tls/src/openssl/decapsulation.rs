@@ -13,9 +13,9 @@ use hasten_telemetry::{Event, slot};
 use super::abi::*;
 use super::encapsulation::{Init, engine_here};
 use super::hybrid::Hybrid;
-use super::random;
 use super::shortcuts::{self, Stand, is_stand_in};
 use super::tag::Tag;
+use super::{import, random};
 use crate::hooks::original;
 use crate::runtime::Runtime;
 
@@ -201,16 +201,8 @@ unsafe fn import(tag: &Tag, out: &mut *mut EvpPkey) -> bool {
     let share = tag.share.borrow();
     debug_assert_eq!(share.len(), SHARE);
     let mut params = [Param::octets(c"pub", &share), Param::octets(c"priv", &private), Param::end()];
-    // SAFETY: OpenSSL's own functions; the parameters have an end marker and live during the call.
-    let imported = unsafe {
-        let context =
-            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), GROUP.name().as_ptr(), core::ptr::null());
-        let imported = !context.is_null()
-            && EVP_PKEY_fromdata_init.get()(context) > 0
-            && EVP_PKEY_fromdata.get()(context, out, EVP_PKEY_KEYPAIR, params.as_mut_ptr()) > 0;
-        original::EVP_PKEY_CTX_free.get()(context);
-        imported
-    };
+    // SAFETY: the parameters have an end marker and live during the call; the caller's promise for `out`.
+    let imported = unsafe { import::key(GROUP.name(), EVP_PKEY_KEYPAIR, &mut params, out) };
     wipe(&mut private);
     imported
 }

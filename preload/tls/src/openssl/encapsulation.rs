@@ -15,9 +15,9 @@ use hasten_telemetry::{Event, slot};
 use super::abi::*;
 use super::exchange::{self, share_of};
 use super::hybrid::{Hybrid, ML_KEM_SECRET};
-use super::random;
 use super::shortcuts::{self, Stand, is_stand_in};
 use super::tag::{Kind, Tag};
+use super::{import, random};
 use crate::config;
 use crate::hooks::original;
 use crate::runtime::Runtime;
@@ -81,14 +81,10 @@ fn is_point(group: Group, point: &[u8]) -> bool {
 fn import(key: &[u8]) -> *mut EvpPkey {
     let mut params = [Param::octets(c"pub", key), Param::end()];
     let mut pkey = null_mut();
-    // SAFETY: OpenSSL's own functions; the parameters have an end marker and live during the call. Errors are dropped, as above.
+    // SAFETY: the parameters have an end marker and live during the call. Errors are dropped, as above.
     unsafe {
         ERR_set_mark.get()();
-        let context = original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), ML_KEM_1024.as_ptr(), null());
-        let imported = !context.is_null()
-            && EVP_PKEY_fromdata_init.get()(context) > 0
-            && EVP_PKEY_fromdata.get()(context, &raw mut pkey, EVP_PKEY_PUBLIC_KEY, params.as_mut_ptr()) > 0;
-        original::EVP_PKEY_CTX_free.get()(context);
+        let imported = import::key(ML_KEM_1024, EVP_PKEY_PUBLIC_KEY, &mut params, &mut pkey);
         ERR_pop_to_mark.get()();
         if imported { pkey } else { null_mut() }
     }

@@ -20,7 +20,7 @@ use super::hybrid::Hybrid;
 use super::shortcuts::{self, Role, Shortcut, Stand, is_stand_in};
 pub(crate) use super::tag::init;
 use super::tag::{Kind, Tag};
-use super::{decapsulation, encapsulation};
+use super::{decapsulation, encapsulation, import};
 use crate::hooks::original;
 use crate::runtime::Runtime;
 
@@ -701,16 +701,8 @@ unsafe fn import(tag: &Tag, group: Group, out: &mut *mut EvpPkey) -> bool {
     };
     let curve = curve.map_or(Param::end(), |curve| Param::utf8(c"group", curve));
     let mut params = [public, secret, curve, Param::end()];
-    // SAFETY: OpenSSL's own functions; the parameters have an end marker and live during the call.
-    let imported = unsafe {
-        let context =
-            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), group.key_type().as_ptr(), null());
-        let imported = !context.is_null()
-            && EVP_PKEY_fromdata_init.get()(context) > 0
-            && EVP_PKEY_fromdata.get()(context, out, EVP_PKEY_KEYPAIR, params.as_mut_ptr()) > 0;
-        original::EVP_PKEY_CTX_free.get()(context);
-        imported
-    };
+    // SAFETY: the parameters have an end marker and live during the call; the caller's promise for `out`.
+    let imported = unsafe { import::key(group.key_type(), EVP_PKEY_KEYPAIR, &mut params, out) };
     wipe(&mut private);
     imported
 }
