@@ -8,30 +8,10 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-static SSL_CTX *server_context, *client_context;
+#include "memory.h"
+
 static EVP_PKEY *taken;
 static int looks;
-
-#define CHECK(condition) \
-    do { \
-        if (!(condition)) { \
-            printf("%s is false\n", #condition); \
-            exit(1); \
-        } \
-    } while (0)
-
-static void make_contexts(void) {
-    EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *certificate = X509_new();
-    CHECK(key && X509_set_pubkey(certificate, key) && X509_gmtime_adj(X509_getm_notBefore(certificate), 0));
-    CHECK(X509_gmtime_adj(X509_getm_notAfter(certificate), 3600) && X509_sign(certificate, key, EVP_sha256()));
-    server_context = SSL_CTX_new(TLS_server_method());
-    client_context = SSL_CTX_new(TLS_client_method());
-    CHECK(SSL_CTX_use_certificate(server_context, certificate) == 1 && SSL_CTX_use_PrivateKey(server_context, key) == 1);
-    CHECK(SSL_CTX_set1_groups_list(server_context, "X25519MLKEM768") == 1);
-    X509_free(certificate);
-    EVP_PKEY_free(key);
-}
 
 // From the moment that the server has the key, before and after it is used.
 static void look(const SSL *ssl, int where, int result) {
@@ -40,13 +20,6 @@ static void look(const SSL *ssl, int where, int result) {
     if (!looks || !SSL_get_peer_tmp_key((SSL *)ssl, &key)) return;
     EVP_PKEY_free(taken);
     taken = key;
-}
-
-static void pipe_between(SSL *from, SSL *to) {
-    BIO *pipe = BIO_new(BIO_s_mem());
-    BIO_up_ref(pipe);
-    SSL_set0_wbio(from, pipe);
-    SSL_set0_rbio(to, pipe);
 }
 
 static int encapsulates(EVP_PKEY *key) {
@@ -110,6 +83,7 @@ static void talk_on_a_stack_of(size_t size) {
 
 int main(void) {
     make_contexts();
+    CHECK(SSL_CTX_set1_groups_list(server_context, "X25519MLKEM768") == 1);
     for (looks = 0; looks < 2; looks++) {
         name = "alone", groups = "X25519MLKEM768";
         for (int i = 0; i < 3; i++) talk();
