@@ -27,7 +27,7 @@ const UNREACHABLE: [&str; 7] =
     ["BN_bin2bn", "BN_bn2lebinpad", "BN_is_word", "BN_num_bits", "ECDSA_SIG_get0", "malloc", "free"];
 
 fn main() {
-    println!("cargo:rerun-if-env-changed=HASTEN_CRYPTO_MB");
+    println!("cargo:rerun-if-env-changed=BUILD_CRYPTO_MB");
     println!("cargo:rerun-if-env-changed=OBJCOPY");
     let archive = archive();
     println!("cargo:rerun-if-changed={}", archive.display());
@@ -48,8 +48,8 @@ fn archive() -> PathBuf {
     if env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("x86_64") {
         fail("hasten-crypto needs an x86-64 target: its engine is AVX-512 IFMA code");
     }
-    let Some(root) = env::var_os("HASTEN_CRYPTO_MB") else {
-        fail("HASTEN_CRYPTO_MB is not set: build inside the repository, whose .cargo/config.toml sets it");
+    let Some(root) = env::var_os("BUILD_CRYPTO_MB") else {
+        fail("BUILD_CRYPTO_MB is not set: build inside the repository, whose .cargo/config.toml sets it");
     };
     let archive = Path::new(&root).join("libcrypto_mb.a");
     if !archive.is_file() {

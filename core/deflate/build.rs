@@ -8,8 +8,8 @@ fn main() {
     if env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("x86_64") {
         fail("hasten-deflate needs an x86-64 target: its fastest engine is built for it");
     }
-    link("HASTEN_ISAL", "isal");
-    link("HASTEN_LIBDEFLATE", "hasten_libdeflate");
+    link("BUILD_ISAL", "isal");
+    link("BUILD_LIBDEFLATE", "hasten_libdeflate");
 }
 
 /// Links the static library `name` from the directory that `variable` names.

@@ -7,7 +7,7 @@ use std::process::exit;
 
 fn main() {
     let is_musl = env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("musl");
-    let variable = if is_musl { "HASTEN_MUSL" } else { "HASTEN_FLOOR" };
+    let variable = if is_musl { "BUILD_MUSL" } else { "BUILD_FLOOR" };
     println!("cargo:rerun-if-env-changed={variable}");
     let Some(floor) = env::var_os(variable) else {
         fail(&format!(

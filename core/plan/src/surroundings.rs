@@ -74,13 +74,9 @@ const VARIABLES: [&str; 36] = [
     "HASTEN_WITHOUT",
 ];
 
-/// Read only by our build: everything that cargo starts has them.
-const OF_THE_BUILD: [&str; 3] = ["HASTEN_CRYPTO_MB", "HASTEN_ISAL", "HASTEN_LIBDEFLATE"];
-
 /// The known variable that `name` seems to misspell. Other variables with our prefix are not ours to judge.
 pub fn misspelt_variable(name: &str) -> Option<&'static str> {
-    let is_known = VARIABLES.contains(&name) || OF_THE_BUILD.contains(&name);
-    (name.starts_with("HASTEN") && !is_known).then(|| nearest(name, VARIABLES)).flatten()
+    (name.starts_with("HASTEN") && !VARIABLES.contains(&name)).then(|| nearest(name, VARIABLES)).flatten()
 }
 
 /// As the plugin determines it: relative paths are ignored, as the standard for `XDG_CACHE_HOME` requires.
