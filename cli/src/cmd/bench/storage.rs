@@ -1,6 +1,7 @@
 //! `hasten bench readcache` and `hasten bench wal`.
 
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -98,8 +99,9 @@ pub(super) fn wal(args: &WalArgs) -> Result<ExitCode, Failure> {
 impl StorageArgs {
     fn run(&self, workload: Workload, is_ephemeral: bool) -> Result<ExitCode, Failure> {
         let interrupted = watch()?;
+        let (data, fast) = (directory("--data", &self.data)?, directory("--fast", &self.fast)?);
+        on_two_devices(&data, &fast)?;
         storage::requirements()?;
-        let (data, fast) = (absolute(&self.data)?, absolute(&self.fast)?);
         let options = Options {
             command: self.command_line(workload, is_ephemeral),
             workload,
@@ -143,9 +145,29 @@ impl StorageArgs {
     }
 }
 
-/// db_bench and the library need paths that hold in any directory.
-fn absolute(path: &std::path::Path) -> Result<PathBuf, Failure> {
-    std::path::absolute(path).map_err(|error| {
-        Failure::new(format!("{}: {error}", path.display()), "name a directory by its full path")
-    })
+/// A directory that exists, by a path that holds in any other: db_bench and the library need one.
+fn directory(flag: &str, path: &Path) -> Result<PathBuf, Failure> {
+    let failure = |what: String| {
+        Failure::new(format!("{flag} {}: {what}", path.display()), "name a directory that exists")
+    };
+    if !path.is_dir() {
+        return Err(failure("no such directory".into()));
+    }
+    path.canonicalize().map_err(|error| failure(error.to_string()))
+}
+
+/// On one device, what is to be faster would be as slow.
+fn on_two_devices(data: &Path, fast: &Path) -> Result<(), Failure> {
+    let device = |path: &Path| path.metadata().map(|metadata| metadata.dev()).ok();
+    if device(data) != device(fast) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        format!(
+            "{} and {} are on one file system: there is nothing to compare",
+            data.display(),
+            fast.display()
+        ),
+        "name a directory on another device: --fast DIR",
+    ))
 }

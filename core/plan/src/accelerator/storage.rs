@@ -2,6 +2,7 @@
 //! need a directory from the user, so neither is in a plan that nobody asked for.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use hasten_probe::storage::{Durability, Medium};
 use hasten_probe::{Cpu, Program};
@@ -47,6 +48,9 @@ impl Accelerator for ReadCache {
         let Some(cache) = &config.storage.read_cache else {
             return vec![unasked("--read-cache DIRECTORY,SIZE")];
         };
+        if !cache.directory.is_dir() {
+            return vec![missing(&cache.directory)];
+        }
         let place = cache.directory.display();
         let medium = Medium::of(&cache.directory);
         match medium.file_system.as_deref() {
@@ -106,10 +110,7 @@ impl Accelerator for Wal {
         let Some(directory) = &config.storage.wal else { return vec![unasked("--wal DIRECTORY")] };
         let (place, medium) = (directory.display(), Medium::of(directory));
         if !directory.is_dir() {
-            return vec![
-                Reason::against(format!("{place} is no directory"))
-                    .fix(format!("mount the device, and make the directory: mkdir -p {place}")),
-            ];
+            return vec![missing(directory)];
         }
         match medium.durability() {
             Durability::Lost(why) if !config.storage.wal_ephemeral => vec![
@@ -152,6 +153,12 @@ fn unasked(flag: &str) -> Reason {
         Reason::against("it needs a directory from you").fix(format!("hasten run {flag} -- COMMAND"));
     debug_assert_eq!(reason.side, Side::Against);
     reason
+}
+
+fn missing(directory: &Path) -> Reason {
+    let place = directory.display();
+    Reason::against(format!("{place} is no directory"))
+        .fix(format!("mount the device, and make the directory: mkdir -p {place}"))
 }
 
 fn in_units(size: u64) -> String {
