@@ -1,9 +1,12 @@
 //! One test program, or one script that runs tests.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, WaitId, WaitIdOptions};
 
 use crate::slowest::Run;
 
@@ -15,6 +18,9 @@ pub(super) struct Share {
     folder: Option<PathBuf>,
 }
 
+/// How a share ended, and the CPU time that it and all that it waited for have used.
+type Ended = io::Result<(ExitStatus, Duration)>;
+
 /// What a share's tests came to.
 #[derive(Debug)]
 pub(super) struct Outcome {
@@ -24,6 +30,7 @@ pub(super) struct Outcome {
     pub(super) times: Vec<(String, f64)>,
     output: String,
     took: Duration,
+    cpu: Duration,
     /// It ended as its tests did: well, or with failures that it named.
     is_complete: bool,
 }
@@ -62,14 +69,14 @@ impl Share {
             has_run |= line.starts_with("test ") && line.contains(" ... ok");
             output.push_str(line);
         });
-        let passes = has_run && ended.is_ok_and(|status| status.success());
+        let passes = has_run && ended.is_ok_and(|(status, _)| status.success());
         if !passes {
             print!("alone, too:\n{output}");
         }
         passes
     }
 
-    fn execute(&self, arguments: &[&str], mut note: impl FnMut(&str)) -> io::Result<ExitStatus> {
+    fn execute(&self, arguments: &[&str], mut note: impl FnMut(&str)) -> Ended {
         let (reader, writer) = io::pipe()?;
         let mut command = Command::new(&self.program);
         command.args(arguments).stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
@@ -86,8 +93,26 @@ impl Share {
             note(&String::from_utf8_lossy(&line));
             line.clear();
         }
-        child.wait()
+        let cpu = cpu_at_end(&child);
+        Ok((child.wait()?, cpu))
     }
+}
+
+/// Of the times in `/proc`, on every architecture that we build for.
+const TICKS_PER_SECOND: u32 = 100;
+
+/// The CPU time of a child that is about to end, and of all that it waited for; nothing if the kernel does not tell.
+fn cpu_at_end(child: &Child) -> Duration {
+    let pid = Pid::from_child(child);
+    // A child that has ended and was not waited for still has its times.
+    if rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).is_err() {
+        return Duration::ZERO;
+    }
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+    // The name, in brackets, may hold anything.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
+    let ticks: u64 = fields.skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum();
+    Duration::from_secs(ticks) / TICKS_PER_SECOND
 }
 
 /// What has been read of a share's output.
@@ -118,17 +143,18 @@ impl Lines {
         }
     }
 
-    fn outcome(self, share: Share, ended: io::Result<ExitStatus>, took: Duration) -> Outcome {
+    fn outcome(self, share: Share, ended: Ended, took: Duration) -> Outcome {
         let Self { mut output, passed, failed, times, has_result, .. } = self;
-        let is_success = ended.as_ref().is_ok_and(ExitStatus::success);
+        let is_success = ended.as_ref().is_ok_and(|(status, _)| status.success());
+        let cpu = ended.as_ref().map_or(Duration::ZERO, |(_, cpu)| *cpu);
         let is_complete = has_result && is_success == failed.is_empty();
         if !is_complete {
             match ended {
-                Ok(status) => output.push_str(&format!("{}: {status}\n", share.name)),
+                Ok((status, _)) => output.push_str(&format!("{}: {status}\n", share.name)),
                 Err(error) => output.push_str(&format!("{}: {error}\n", share.name)),
             }
         }
-        Outcome { share, passed, failed, times, output, took, is_complete }
+        Outcome { share, passed, failed, times, output, took, cpu, is_complete }
     }
 }
 
@@ -137,12 +163,13 @@ impl Outcome {
     pub(super) fn show(&self, number: usize, total: usize) {
         let is_good = self.is_complete && self.failed.is_empty();
         println!(
-            "{number:>3}/{total} {} {}: {} passed{} in {:.1} s",
+            "{number:>3}/{total} {} {}: {} passed{} in {:.1} s, {:.1} s of CPU time",
             if is_good { "ok  " } else { "FAIL" },
             self.share.name,
             self.passed,
             if self.failed.is_empty() { String::new() } else { format!(", {} failed", self.failed.len()) },
             self.took.as_secs_f64(),
+            self.cpu.as_secs_f64(),
         );
         let is_progress =
             |line: &&str| line.trim().is_empty() || line.starts_with("test ") || line.starts_with("running ");
@@ -188,6 +215,15 @@ mod tests {
             echo 'test c ... ignored'\necho 'test result: FAILED. 1 passed; 1 failed'\nexit 1\n";
         let outcome = script(folder.path(), text).run();
         assert_eq!((outcome.passed, &*outcome.failed, outcome.is_complete), (1, &["b".to_owned()][..], true));
+    }
+
+    #[test]
+    fn cpu_time_includes_what_was_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let outcome =
+            script(folder.path(), "sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done'\n").run();
+        assert!(!outcome.cpu.is_zero());
+        assert!(outcome.cpu <= outcome.took * 2, "{:?} of {:?}", outcome.cpu, outcome.took);
     }
 
     #[test]
