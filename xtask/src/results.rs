@@ -96,7 +96,8 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
     let tables = if tables.is_empty() { NONE_YET.to_owned() } else { tables.join("\n") };
     let text = mark(BENCH, &workspace.read(README)?, README, &tables)?;
     let reach = load_all::<tls::Row>(tls::REACH, &directory)?;
-    let text = mark(SYSTEMS, &text, README, &tls::systems(&reach))?;
+    let peers = load_all::<tls::Row>(peer::PEER, &directory)?;
+    let text = mark(SYSTEMS, &text, README, &tls::systems(reach.iter().chain(&peers)))?;
     workspace.generate(README, &text, args.check, COMMAND)?;
     let text = [
         (RESULTS, join(&tls, tls::everything)),

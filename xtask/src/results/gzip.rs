@@ -43,7 +43,7 @@ impl Row {
         self.wire_bytes_ratio.unwrap_or(1.0) <= CORPUS_LIMIT && worst <= FILE_LIMIT
     }
 
-    /// The case in the words of the short table; other engines are not in it.
+    /// The case in the words of the short table; other engines, and streams in pieces, are not in it.
     pub(super) fn brief(&self) -> Option<Brief<'_>> {
         let (order, what, sides) = match (&self.server, self.engine.as_deref(), self.work.as_deref()) {
             (Some(server), ..) => (
@@ -52,10 +52,7 @@ impl Row {
                 self.sides(|side| time(side.server_cpu_us_per_op)),
             ),
             (None, Some("hasten"), Some("inflate")) => (2, "zlib, inflate".to_owned(), self.speeds()),
-            (None, Some("hasten"), Some(work)) => {
-                let work = work
-                    .split_once(' ')
-                    .map_or_else(|| work.to_owned(), |(work, piece)| format!("{work} in pieces of {piece}"));
+            (None, Some("hasten"), Some(work)) if !work.contains(' ') => {
                 (1, format!("zlib, {work}, level {}", self.level), self.speeds())
             }
             _ => return None,

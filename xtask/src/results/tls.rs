@@ -4,6 +4,7 @@ use hasten_evidence::report::time;
 use serde::Deserialize;
 
 use super::bench::Brief;
+use super::peer::SERVER;
 use super::{Ratio, Results, Side};
 
 #[derive(Debug, Deserialize)]
@@ -73,28 +74,37 @@ impl Row {
 }
 
 /// One line for each system and usual certificate: handshakes by TLS 1.3 with tickets and many connections, in a column for
-/// each key exchange.
-pub(super) fn systems(results: &[Results<Row>]) -> String {
+/// each key exchange. Servers that are there for comparison have their table elsewhere.
+pub(super) fn systems<'a>(results: impl IntoIterator<Item = &'a Results<Row>>) -> String {
     const GROUPS: [&str; 2] = ["x25519", "x25519mlkem768"];
     let mut text = format!(
-        "| system | certificate | {} |\n|---|---|---|---|\n",
+        "| system | CPU | certificate | {} |\n|---|---|---|---|---|\n",
         GROUPS.map(str::to_uppercase).join(" | ")
     );
     for results in results {
-        let library = results.fact("openssl").trim_start_matches("OpenSSL ");
-        let hidden = results.host.get("hidden").map(|what| format!(", without {what}")).unwrap_or_default();
+        let cpu = results.fact("cpu").replace("(R)", "").replace(" Processor", "");
+        let hidden = results.host.get("hidden").map(|what| format!(" without {what}")).unwrap_or_default();
         for cert in ["rsa-2048", "p-256"] {
-            let cells = GROUPS.map(|group| results.rows.iter().find(|row| row.is_usual(cert, group)));
+            let usual =
+                |group| results.rows.iter().find(|row| row.is_usual(cert, group) && row.server != SERVER);
+            let cells = GROUPS.map(usual);
             let [classical, hybrid] = cells.map(|row| row.map_or_else(|| "–".to_owned(), Row::cell));
             if let Some(row) = cells.into_iter().flatten().next() {
-                let server = &row.server;
+                let system = system(results, &row.server);
                 let cert = cert.to_uppercase();
-                text +=
-                    &format!("| {server}, OpenSSL {library}{hidden} | {cert} | {classical} | {hybrid} |\n");
+                text += &format!("| {system} | {cpu}{hidden} | {cert} | {classical} | {hybrid} |\n");
             }
         }
     }
     text
+}
+
+/// A server and the library that it uses.
+fn system(results: &Results<Row>, server: &str) -> String {
+    // Where servers with several libraries were compared, each has a fact of its own.
+    let own = format!("{server}_openssl");
+    let library = results.host.get(&own).map_or_else(|| results.fact("openssl"), String::as_str);
+    format!("{server}, {library}")
 }
 
 /// Every row of the report.
