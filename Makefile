@@ -25,7 +25,7 @@ KILLS ?= 1000
 # Of `make suites`, those to run: cpython, nginx, haproxy, tlsfuzzer; all, if nothing is said.
 SUITES ?=
 
-.PHONY: help demo test soak zoo crash suites bench results profile install uninstall build dist deps lint fmt audit deb release fuzz clean
+.PHONY: help demo test thorough soak zoo crash suites bench results profile install uninstall build dist deps lint fmt audit deb release fuzz clean
 
 help: ## This list
 	@echo 'hasten: the servers you already run, doing the same work with less CPU'
@@ -47,6 +47,11 @@ test: ## All checks and all tests, with the set-up they need
 	@scripts/rust.sh
 	@scripts/packages.sh test
 	@scripts/test.sh $(if $(SOAK_MINUTES),--soak '$(SOAK_MINUTES)')
+
+thorough: ## `make test` with its long tests at full length: more seeds, keys, releases of Node.js, and a longer campaign of faults
+	@scripts/rust.sh
+	@scripts/packages.sh test
+	@scripts/test.sh --thorough
 
 soak: build ## Endurance: servers under load, reloaded and killed for an hour, or SOAK_MINUTES
 	@scripts/packages.sh test

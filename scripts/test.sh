@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test.sh [--no-tests | --soak MINUTES]: all checks, then all tests, then endurance if asked for. Every step runs, whatever
-# failed before it; the last line counts.
+# test.sh [--no-tests | --soak MINUTES | --thorough]: all checks, then all tests, then endurance if asked for. Every step runs,
+# whatever failed before it; the last line counts. --thorough runs long tests at their full length.
 source "$(dirname "$0")/lib.sh"
 
 scripts/crypto-mb.sh
@@ -12,6 +12,7 @@ PATH=$PATH:$HOME/.cargo/bin:$root/.deps/tools/bin
 
 # What the caller's shell says about hasten must not reach the tests.
 unset "${!HASTEN_@}" LD_PRELOAD NODE_OPTIONS
+[[ ${1:-} != --thorough ]] || export HASTEN_TEST_THOROUGH=1
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 # The same random inputs in every run, so that the same tree gets the same verdict. New ones: PROPTEST_RNG_SEED=$RANDOM.
 export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-20261122}

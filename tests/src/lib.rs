@@ -11,6 +11,7 @@ pub mod booted;
 pub mod chromium;
 pub mod client;
 pub mod daemon;
+pub mod effort;
 pub mod footprint;
 pub mod guest;
 pub mod hello;
@@ -31,4 +32,5 @@ pub mod traffic;
 pub mod upstream;
 pub mod wait;
 
+pub use effort::effort;
 pub use subject::{Side, Subject, same_as_stock};

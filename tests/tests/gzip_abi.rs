@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use hasten_telemetry::Event;
 use hasten_tests::program::{Library, Program, without_library};
-use hasten_tests::tools;
+use hasten_tests::{effort, tools};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
@@ -86,7 +86,7 @@ fn the_original_agrees_with_itself() {
 
 #[test]
 fn deflate_in_any_order() {
-    play(true, 4000);
+    play(true, effort(1000, 4000));
 }
 
 /// The original needs two kilobytes; an engine is not called where it would not fit.

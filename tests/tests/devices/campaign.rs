@@ -1,4 +1,4 @@
-//! A minute of faults, one every 50 ms, under handshakes and compressed responses.
+//! Faults, one every 50 ms for a while, under handshakes and compressed responses.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use hasten_bench::certificates::KeyKind;
 use hasten_telemetry::{BreakerState, Engine, Event, boottime};
-use hasten_tests::{Subject, bodies, wait};
+use hasten_tests::{Subject, bodies, effort, wait};
 
 use crate::simulation::{Injected, Simulated, Simulation};
 use crate::{LENGTHS, LEVELS, get_all, report, wait_until_closed, with_files};
 
-const DURATION: Duration = Duration::from_secs(60);
+/// Seconds of faults, and in `make thorough`.
+const SECONDS: [u64; 2] = [15, 60];
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Clients that request compressed files, besides those that make handshakes.
@@ -27,7 +28,7 @@ const ENGINES: [Simulated; 3] = [Simulated::QatZip, Simulated::Qpl, Simulated::Q
 const GOOD: u64 = 3;
 
 #[test]
-fn a_minute_of_faults_under_load() {
+fn faults_under_load() {
     let simulation = Simulation::new();
     let site = with_files(simulation.site("qatzip,qpl,qat").under("tls,gzip"))
         .signing_with(KeyKind::Rsa2048)
@@ -69,8 +70,9 @@ fn a_minute_of_faults_under_load() {
     let engines =
         [Engine::Qatzip, Engine::Qpl, Engine::Qat].map(|engine| (engine.as_str(), counters[engine]));
     let mut text = format!(
-        "a minute of faults: {handshakes} handshakes, none failed; {answers} compressed answers, {wrong} wrong or missing; \
+        "{:.0} s of faults: {handshakes} handshakes, none failed; {answers} compressed answers, {wrong} wrong or missing; \
          {:.2} CPUs used; after its next attempt was due, qatzip was back in {} ms, qat in {} ms\n",
+        elapsed.as_secs_f64(),
         cpu.as_secs_f64() / elapsed.as_secs_f64(),
         returned.as_millis(),
         signing.as_millis(),
@@ -98,7 +100,8 @@ fn a_minute_of_faults_under_load() {
 fn inject(simulation: &Simulation) {
     let began = Instant::now();
     let mut random = 1_u32;
-    while began.elapsed() < DURATION {
+    let duration = Duration::from_secs(effort(SECONDS[0], SECONDS[1]));
+    while began.elapsed() < duration {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let number = (random >> 16) as usize;
         let engine = ENGINES[number % ENGINES.len()];
