@@ -15,7 +15,13 @@ format() {
 
 case ${1:-} in
 build) go build -ldflags='-s -w' -o "$(realpath -m "$2")/release/hasten-k8s" ./cmd/hasten-k8s ;;
-check) format && go vet -tags e2e ./... && go mod verify >/dev/null ;;
+check)
+    format
+    VET=$(go tool -n vet)
+    export VET
+    go vet -vettool="$root/scripts/vet.sh" -tags e2e ./...
+    go mod verify >/dev/null
+    ;;
 test)
     # `make test` counts what Rust's test programs say; this says it for these.
     status=0
