@@ -3,6 +3,7 @@
 package dra
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,9 +18,11 @@ import (
 	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 	"k8s.io/dynamic-resource-allocation/resourceslice"
+	health "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"hasten.dev/kubernetes/internal/devices"
@@ -28,11 +31,16 @@ import (
 // Name of the driver, and the domain of its attributes.
 const Name = "devices.hasten.dev"
 
+// Taint of a device that is sick; its value is a word for why.
+const Taint = Name + "/sick"
+
 // cdiKind is the kind of the CDI devices that containers get.
 const cdiKind = "hasten.dev/claim"
 
 // Driver of one node.
 type Driver struct {
+	health.UnimplementedDRAResourceHealthServer
+
 	// Node is the pool's name, too.
 	Node string
 	// Facts asks for the devices of this node.
@@ -41,9 +49,18 @@ type Driver struct {
 	// CDI is the folder that the runtime reads.
 	CDI   string
 	Every time.Duration
+	// Effect of the taint of a device that is sick: NoSchedule, or NoExecute to evict who has it.
+	Effect resourceapi.DeviceTaintEffect
 
 	lock  sync.Mutex
 	known map[string]device
+	// seen is when the facts were read last, and changed is closed when they are others, or are as good as new.
+	seen    time.Time
+	changed chan struct{}
+	// untainted says that this API server knows no taints, so that what is sick is not published.
+	untainted bool
+	// stale says that what was published is to be published again.
+	stale bool
 }
 
 type device struct {
@@ -77,24 +94,35 @@ func (d *Driver) look(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	known := map[string]device{}
-	for resource, offered := range devices.Offers(facts, d.Options) {
+	// A shared queue is one device here, with shares as its capacity.
+	for kind, offered := range devices.Offers(facts, devices.Options{Share: 1}) {
 		for _, one := range offered {
-			about := describe(resource, one, facts)
+			about := describe(kind, one, facts)
+			if strings.HasSuffix(kind, "-shared") {
+				share(&about, int64(d.Options.Share))
+			}
+			if one.Sick != "" {
+				about.Taints = []resourceapi.DeviceTaint{{Key: Taint, Value: one.Code, Effect: cmp.Or(d.Effect, resourceapi.DeviceTaintEffectNoSchedule)}}
+			}
 			known[about.Name] = device{one, about}
 		}
 	}
 	d.lock.Lock()
 	defer d.lock.Unlock()
-	changed = d.known == nil || !reflect.DeepEqual(d.known, known)
-	d.known = known
+	changed = d.stale || d.known == nil || !reflect.DeepEqual(d.known, known)
+	d.known, d.seen, d.stale = known, time.Now(), false
+	if d.changed != nil {
+		close(d.changed)
+	}
+	d.changed = make(chan struct{})
 	return changed, nil
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
 // describe is a device as claims see it.
-func describe(resource string, one devices.Device, facts []devices.Facts) resourceapi.Device {
-	kind, service, _ := strings.Cut(resource, ".intel.com/")
+func describe(name string, one devices.Device, facts []devices.Facts) resourceapi.Device {
+	kind, service, _ := strings.Cut(name, ".intel.com/")
 	text := func(value string) resourceapi.DeviceAttribute {
 		return resourceapi.DeviceAttribute{StringValue: &value}
 	}
@@ -110,16 +138,28 @@ func describe(resource string, one devices.Device, facts []devices.Facts) resour
 	if one.NUMA != nil {
 		attributes["numaNode"] = resourceapi.DeviceAttribute{IntValue: one.NUMA}
 	}
+	if one.Entries != nil {
+		entries := int64(*one.Entries)
+		attributes["entries"] = resourceapi.DeviceAttribute{IntValue: &entries}
+	}
 	for _, fact := range facts {
 		if fact.Address == one.Address {
 			attributes["model"] = text(fact.Model)
 		}
 	}
-	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(kind+"-"+one.ID), "-"), "-")
-	return resourceapi.Device{Name: name, Attributes: attributes}
+	id := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(kind+"-"+one.ID), "-"), "-")
+	return resourceapi.Device{Name: id, Attributes: attributes}
 }
 
-// resources are what is published: devices that are well. A pod keeps one that has fallen ill; nobody else gets it.
+// share lets a device be had by so many requests, unless one asks for more than a share.
+func share(about *resourceapi.Device, count int64) {
+	yes, one, all := true, resource.MustParse("1"), *resource.NewQuantity(count, resource.DecimalSI)
+	about.AllowMultipleAllocations = &yes
+	about.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{"shares": {Value: all,
+		RequestPolicy: &resourceapi.CapacityRequestPolicy{Default: &one, ValidRange: &resourceapi.CapacityRequestPolicyRange{Min: &one, Step: &one}}}}
+}
+
+// resources are what is published. A device that is sick has a taint: a pod keeps it, and nobody else gets it.
 func (d *Driver) resources() resourceslice.DriverResources {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -129,16 +169,24 @@ func (d *Driver) resources() resourceslice.DriverResources {
 	}
 	var slice resourceslice.Slice
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		if one := d.known[name]; one.Sick == "" {
+		if one := d.known[name]; one.Sick == "" || !d.untainted {
 			slice.Devices = append(slice.Devices, one.about)
 		}
 	}
 	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{d.Node: {Slices: []resourceslice.Slice{slice}}}}
 }
 
-// HandleError implements kubeletplugin.DRAPlugin.
+// HandleError implements kubeletplugin.DRAPlugin. An API server that drops taints would give away what is sick.
 func (d *Driver) HandleError(ctx context.Context, err error, message string) {
 	log.FromContext(ctx).Error(err, message)
+	var dropped *resourceslice.DroppedFieldsError
+	if !errors.As(err, &dropped) || !slices.Contains(dropped.DisabledFeatures(), "DRADeviceTaints") {
+		return
+	}
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	d.stale = d.stale || !d.untainted
+	d.untainted = true
 }
 
 // PrepareResourceClaims implements kubeletplugin.DRAPlugin.
@@ -165,7 +213,10 @@ func (d *Driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Devi
 			continue
 		}
 		name := string(claim.UID) + "-" + result.Device
-		given = append(given, kubeletplugin.Device{Requests: []string{result.Request}, PoolName: result.Pool, DeviceName: result.Device, CDIDeviceIDs: []string{cdiKind + "=" + name}})
+		if result.ShareID != nil {
+			name += "-" + string(*result.ShareID)
+		}
+		given = append(given, kubeletplugin.Device{Requests: []string{result.Request}, PoolName: result.Pool, DeviceName: result.Device, ShareID: result.ShareID, CDIDeviceIDs: []string{cdiKind + "=" + name}})
 		if prepared {
 			continue
 		}
