@@ -5,6 +5,7 @@ package agent
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -26,6 +27,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"hasten.dev/kubernetes/internal/auth"
 	"hasten.dev/kubernetes/internal/inject"
 	"hasten.dev/kubernetes/internal/library"
 	"hasten.dev/kubernetes/internal/telemetry"
@@ -47,6 +49,10 @@ type Agent struct {
 	// Exporter is the address of `hasten export`, and Metrics where its counts are served with the names of pods; empty for
 	// neither.
 	Exporter, Metrics string
+	// Reviews is asked who may read them.
+	Reviews kubernetes.Interface
+	// Groups is the folder of the node's control groups.
+	Groups string
 
 	// Runtime is the socket of the node's container runtime, which knows the images; empty if it is not to be asked.
 	Runtime string
@@ -111,7 +117,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return nil
 }
 
-// serve gives the counts of this node to whoever asks.
+// serve gives the counts of this node to those who may have them.
 func (a *Agent) serve(ctx context.Context, pods listers.PodLister) (stop func(), err error) {
 	listener, err := net.Listen("tcp", a.Metrics)
 	if err != nil {
@@ -127,8 +133,11 @@ func (a *Agent) serve(ctx context.Context, pods listers.PodLister) (stop func(),
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", &telemetry.Server{Exporter: a.Exporter, Pods: known, Own: own})
 	mux.Handle("GET /facts", &facts{hasten: a.Hasten})
-	server := &http.Server{Handler: mux, ReadTimeout: patience, WriteTimeout: patience, MaxHeaderBytes: 16 << 10}
-	go func() { _ = server.Serve(listener) }()
+	mux.Handle("GET /cpu", &costs{pods: known, groups: a.Groups, client: http.Client{CheckRedirect: noRedirect}})
+	filter := &auth.Filter{API: a.Reviews}
+	server := &http.Server{Handler: filter.Wrap(mux), ReadTimeout: patience, WriteTimeout: patience, MaxHeaderBytes: 16 << 10,
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: auth.SelfSigned(a.Node)}}
+	go func() { _ = server.ServeTLS(listener, "", "") }()
 	exporting, end := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() { telemetry.Export(exporting, a.Hasten, a.Exporter); close(ended) }()

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -14,10 +15,14 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubernetesruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -132,15 +137,42 @@ func TestTheAgentCountsItsPodsAndRunsTheExporter(t *testing.T) {
 	lister := factory.Core().V1().Pods().Lister()
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
-	agent.Metrics = free(t)
+	agent.Metrics, agent.Reviews = free(t), api
+	api.PrependReactor("create", "tokenreviews", func(action clienttesting.Action) (bool, kubernetesruntime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenReview)
+		review.Status.Authenticated, review.Status.User.Username = review.Spec.Token == "prometheus", "monitor"
+		return true, review, nil
+	})
+	api.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, kubernetesruntime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview)
+		review.Status.Allowed = true
+		return true, review, nil
+	})
 	end, err := agent.serve(ctx, lister)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.Get("http://" + agent.Metrics + "/metrics")
-	if err != nil {
-		t.Fatal(err)
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	ask := func(path, token string) *http.Response {
+		t.Helper()
+		request, err := http.NewRequest(http.MethodGet, "https://"+agent.Metrics+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		answer, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
 	}
+	for _, path := range []string{"/metrics", "/facts", "/cpu?namespace=shop", "/anything"} {
+		refused := ask(path, "stranger")
+		if _ = refused.Body.Close(); refused.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s: %s to a stranger", path, refused.Status)
+		}
+	}
+	answer := ask("/metrics", "prometheus")
 	text, err := io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
 	if err != nil || !strings.Contains(string(text), `hasten_pods{namespace="shop",state="accelerated"} 2`) || !strings.Contains(string(text), `hasten_pods{namespace="shop",state="left-alone"} 1`) {

@@ -35,11 +35,14 @@ var variants = map[string]string{
 	"elsewhere":      `{libraries: {hostPath: /opt/hasten.d}, excludedNamespaces: [], webhook: {nodeSelector: {a: b}, tolerations: [{operator: Exists}]}}`,
 	"devices":        `{devices: {enabled: true, domain: hasten.dev, nodeSelector: {a: b}, root: /tree}}`,
 	"DRA":            `{dra: {enabled: true}}`,
-	"monitored":      `{monitoring: {serviceMonitor: {enabled: true, labels: {release: prometheus}}, rules: {enabled: true}, dashboards: {enabled: true}}}`,
+	"DRA, evicting":  `{dra: {enabled: true, evict: true, extendedResources: false}}`,
+	"cert-manager":   `{webhook: {certManager: {enabled: true}}}`,
+	"its issuer":     `{webhook: {certManager: {enabled: true, issuer: {name: ours, kind: ClusterIssuer}}}, libraries: {from: copy}, agent: {enabled: false}}`,
+	"monitored":      `{monitoring: {serviceAccount: {name: prometheus, namespace: monitoring}, serviceMonitor: {enabled: true, labels: {release: prometheus}}, rules: {enabled: true}, dashboards: {enabled: true}}}`,
 }
 
 // custom are kinds of other projects: what they mean is checked where they are used.
-var custom = []string{"monitoring.coreos.com"}
+var custom = []string{"monitoring.coreos.com", "cert-manager.io"}
 
 func render(t *testing.T, values string) (string, error) {
 	t.Helper()
@@ -100,21 +103,23 @@ func TestEveryManifestIsOfTheAPI(t *testing.T) {
 
 func TestWrongValuesAreRefused(t *testing.T) {
 	for values, want := range map[string]string{
-		`{imgae: {}}`:                                      "imgae",
-		`{image: {repository: ""}}`:                        "repository",
-		`{image: {digest: "sha256:abc"}}`:                  "digest",
-		`{image: {pullPolicy: Sometimes}}`:                 "pullPolicy",
-		`{libraries: {from: registry}}`:                    "from",
-		`{libraries: {hostPath: var/lib}}`:                 "hostPath",
-		`{libraries: {hostPath: /a/$(touch b)}}`:           "hostPath",
-		`{webhook: {replicas: 0}}`:                         "replicas",
-		`{webhook: {canaryInterval: soon}}`:                "canaryInterval",
-		`{devices: {enabled: true}, dra: {enabled: true}}`: "twice",
-		`{devices: {share: 0}}`:                            "share",
-		`{devices: {domain: "a/b"}}`:                       "domain",
-		`{agent: {enabled: "yes"}}`:                        "enabled",
-		`{agent: {enabled: false}}`:                        "needs the agent",
-		`{monitoring: {serviceMonitor: {on: 1}}}`:          "on",
+		`{imgae: {}}`:                                       "imgae",
+		`{image: {repository: ""}}`:                         "repository",
+		`{image: {digest: "sha256:abc"}}`:                   "digest",
+		`{image: {pullPolicy: Sometimes}}`:                  "pullPolicy",
+		`{libraries: {from: registry}}`:                     "from",
+		`{libraries: {hostPath: var/lib}}`:                  "hostPath",
+		`{libraries: {hostPath: /a/$(touch b)}}`:            "hostPath",
+		`{webhook: {replicas: 0}}`:                          "replicas",
+		`{webhook: {canaryInterval: soon}}`:                 "canaryInterval",
+		`{devices: {enabled: true}, dra: {enabled: true}}`:  "twice",
+		`{webhook: {certManager: {issuer: {kind: Vault}}}}`: "kind",
+		`{dra: {evict: 1}}`:                                 "evict",
+		`{devices: {share: 0}}`:                             "share",
+		`{devices: {domain: "a/b"}}`:                        "domain",
+		`{agent: {enabled: "yes"}}`:                         "enabled",
+		`{agent: {enabled: false}}`:                         "needs the agent",
+		`{monitoring: {serviceMonitor: {on: 1}}}`:           "on",
 	} {
 		if _, err := render(t, values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", values, err)
@@ -211,6 +216,50 @@ func TestTheImageIsWhatTheValuesSay(t *testing.T) {
 		// Of the agent, of the webhook, and what the webhook gives to pods.
 		if got := strings.Count(text, `"`+image+`"`); got < 3 {
 			t.Errorf("%s: %d times", image, got)
+		}
+	}
+}
+
+// Whoever lets cert-manager do it gives the webhook no right to certificates, nor to say whom to trust.
+func TestCertManagerKeepsTheCertificateIfAskedTo(t *testing.T) {
+	for name, own := range map[string]bool{"as it comes": true, "cert-manager": false, "its issuer": false} {
+		text, err := render(t, variants[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for part, want := range map[string]bool{
+			"hasten-webhook-certificate": own, "mutatingwebhookconfigurations": own, "--certificates=": !own, "kind: Certificate\n": !own,
+			"secretName: hasten-webhook-cert-manager\n": !own, "{secretName: hasten-webhook-cert-manager}": !own,
+			"cert-manager.io/inject-ca-from: hasten-system/hasten-webhook": !own, "dnsNames: [hasten-webhook.hasten-system.svc]": !own,
+			"kind: Issuer\nmetadata": name == "cert-manager", "kind: ClusterIssuer\n    name: ours": name == "its issuer",
+		} {
+			if strings.Contains(text, part) != want {
+				t.Errorf("%s: %q: %t", name, part, !want)
+			}
+		}
+	}
+}
+
+// What is served says how busy whose programs are: nobody reads it whom the API server does not know.
+func TestReadersHaveToBeKnown(t *testing.T) {
+	text, err := render(t, variants["monitored"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(text, "scheme: https\n") != 2 || strings.Count(text, "bearerTokenFile: ") != 2 {
+		t.Error("Prometheus does not say who it is")
+	}
+	for _, object := range objects(t, text) {
+		switch one := object.(type) {
+		case *rbacv1.ClusterRole:
+			reviews := slices.ContainsFunc(one.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "tokenreviews") })
+			if want := one.Name == "hasten-agent" || one.Name == "hasten-webhook"; reviews != want {
+				t.Errorf("%s may ask who somebody is: %t", one.Name, reviews)
+			}
+		case *rbacv1.ClusterRoleBinding:
+			if one.Name == "hasten-reader" && (len(one.Subjects) != 2 || one.Subjects[1].Name != "prometheus" || one.Subjects[1].Namespace != "monitoring") {
+				t.Errorf("%+v", one.Subjects)
+			}
 		}
 	}
 }
