@@ -177,7 +177,7 @@ func serve(t *testing.T, config *rest.Config, api *kubernetes.Clientset, more ..
 		t.Fatal(err)
 	}
 	arguments := append(deployment.Spec.Template.Spec.Containers[0].Args,
-		"--host", address, "--port", own, "--metrics", "0", "--health", "127.0.0.1:0", "--canary-interval", "1s")
+		"--host", address, "--port", own, "--metrics", "0", "--health", "127.0.0.1:0", "--canary-interval", "1s", "--agent-token", "")
 	return begin(t, []string{"KUBECONFIG=" + kubeconfig, "POD_NAMESPACE=" + home, "HASTEN_IMAGE=hasten:1"}, "hasten-k8s", append(arguments, more...)...)
 }
 

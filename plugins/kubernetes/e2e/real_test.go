@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"io"
 	"math/big"
@@ -22,16 +23,21 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 
+	"hasten.dev/kubernetes/internal/auth"
 	"hasten.dev/kubernetes/internal/inject"
+	"hasten.dev/kubernetes/internal/rollout"
 )
 
 const nginxConfiguration = `daemon off; worker_processes 1; pid /tmp/nginx.pid; error_log stderr;
@@ -115,19 +121,35 @@ func handshakes(t *testing.T, address string, count int) {
 	all.Wait()
 }
 
-// metric is the sum of the series of an address that the expression finds.
-func metric(t *testing.T, address, expression string) float64 {
+// unverified is for servers whose certificate nobody vouches for.
+var unverified = &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+
+// read is what an agent says to whom has a token, and the status; 0 if it does not answer.
+func read(t *testing.T, address, path, token string) (text []byte, status int) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+address+"/metrics", nil)
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "https://"+address+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(request)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := unverified.Do(request)
 	if err != nil {
-		return 0
+		return nil, 0
 	}
 	defer answer.Body.Close()
-	text, _ := io.ReadAll(answer.Body)
+	text, _ = io.ReadAll(answer.Body)
+	return text, answer.StatusCode
+}
+
+// metric is the sum of the series of an address that the expression finds.
+func metric(t *testing.T, address, expression string) float64 {
+	t.Helper()
+	text, status := read(t, address, "/metrics", token)
+	if status != http.StatusOK {
+		return 0
+	}
 	sum := 0.0
 	for _, found := range regexp.MustCompile(`(?m)^`+expression+`.* ([-0-9.e+]+)$`).FindAllSubmatch(text, -1) {
 		value, _ := strconv.ParseFloat(string(found[1]), 64)
@@ -139,7 +161,8 @@ func metric(t *testing.T, address, expression string) float64 {
 // The whole way: the chart is installed, its own pods run, a stock nginx of a labelled namespace is accelerated, counted,
 // switched off and on, and starts in any case.
 func TestAStockServerOnARealNode(t *testing.T) {
-	config, api := cluster(t, podControllers)
+	plane := newPlane(t, podControllers)
+	config, api := plane.config, plane.api
 	m := newMachine(t, config.Host, api)
 	m.load(os.Getenv("HASTEN_E2E_IMAGE"), "--index-name", "hasten.test/hasten:1")
 	stock := nginx(t)
@@ -175,11 +198,147 @@ func TestAStockServerOnARealNode(t *testing.T) {
 	}
 	agent := agentAddress(t, api)
 	countsHandshakes(t, web, agent)
+	tellsNobodyElse(t, api, agent)
 	explains(t, config.Host)
 	tellsOfAPreloadThatIsReplaced(t, api)
 	runsUnderMusl(t, api)
 	switchesARunningPod(t, api, web, agent)
+	comparesCosts(t, api, agent)
+	outlivesTheAPIServer(t, plane, web, agent)
 	startsWithoutAnything(t, api, chart)
+}
+
+// tellsNobodyElse: the API server says who may read.
+func tellsNobodyElse(t *testing.T, api *kubernetes.Clientset, agent string) {
+	t.Helper()
+	account := func(namespace, name string, audiences ...string) string {
+		t.Helper()
+		answer, err := api.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.Status.Token
+	}
+	tenant, reader, webhook := account("shop", "default"), account(home, "hasten-reader"), account(home, "hasten-webhook", auth.Audience)
+	for _, c := range []struct {
+		who, token, path string
+		want             int
+	}{
+		{"nobody", "", "/metrics", 401}, {"a forger", "forged", "/facts", 401}, {"a tenant", tenant, "/metrics", 403}, {"a tenant", tenant, "/cpu?namespace=shop", 403},
+		{"a reader", reader, "/metrics", 200}, {"a reader", reader, "/facts", 200}, {"a reader", reader, "/cpu", 403},
+		{"the webhook", webhook, "/cpu?namespace=shop", 200}, {"the webhook", webhook, "/facts", 403},
+	} {
+		if text, got := read(t, agent, c.path, c.token); got != c.want {
+			t.Errorf("%s reads %s: %d instead of %d: %s", c.who, c.path, got, c.want, text)
+		}
+	}
+	// In the clear, Go's server says so, and nothing else.
+	if answer, err := http.Get("http://" + agent + "/metrics"); err == nil {
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusBadRequest {
+			t.Errorf("without TLS: %s", answer.Status)
+		}
+	}
+}
+
+// comparesCosts: the agent reads from the real control groups what the pods of a canary have used.
+func comparesCosts(t *testing.T, api *kubernetes.Clientset, agent string) {
+	t.Helper()
+	namespace(t, api, "trial", map[string]string{inject.Inject: "enabled", "pod-security.kubernetes.io/enforce": "restricted"}, map[string]string{inject.Canary: "0"})
+	create(t, api, "trial", server("sibling", nil))
+	sibling := running(t, api, "trial", "sibling")
+	if state(sibling) != inject.Stock {
+		t.Errorf("it is %q", state(sibling))
+	}
+	handshakes(t, sibling.Status.PodIP+":8443", 1000)
+	duration(t, "the agent says what a pod of a canary costs", func() bool {
+		text, _ := read(t, agent, "/cpu?namespace=trial", token)
+		var costs map[types.UID]rollout.Cost
+		return json.Unmarshal(text, &costs) == nil && len(costs) == 1 && costs[sibling.UID].CPU > 0.05 && costs[sibling.UID].CPU < costs[sibling.UID].Seconds*4
+	})
+	if err := api.CoreV1().Pods("trial").Delete(ctx, "sibling", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// gap is for how long the API server is gone.
+const gap = time.Minute
+
+// outlivesTheAPIServer: for a minute, nobody can ask it anything. Pods serve, and are counted; the last word of the kill switch holds,
+// for processes that begin meanwhile, too; and afterwards all goes on as if nothing had been.
+func outlivesTheAPIServer(t *testing.T, plane *plane, web *corev1.Pod, agent string) {
+	t.Helper()
+	address, api := web.Status.PodIP+":8443", plane.api
+	disabled := func() bool {
+		handshakes(t, address, 64)
+		return metric(t, agent, `hasten_breaker_state\{program="nginx",accelerator="tls",engine="multibuffer".*namespace="shop"`) == 3
+	}
+	toggle(t, api, "off")
+	eventually(t, "it is switched off", disabled)
+	counted := func() float64 {
+		return metric(t, agent, `hasten_handshakes_total\{program="nginx",accelerator="tls",result="finished",namespace="shop",pod="web",container="web"\}`)
+	}
+	before := counted()
+	plane.stop()
+	gone := time.Now()
+	// A worker that begins meanwhile has not heard of the switch.
+	reload(t)
+	for time.Since(gone) < gap {
+		handshakes(t, address, 64)
+		if _, status := read(t, agent, "/metrics", token); status != http.StatusOK {
+			t.Errorf("after %s the agent's metrics are refused: %d", time.Since(gone).Round(time.Second), status)
+		}
+		time.Sleep(5 * time.Second)
+	}
+	if !disabled() {
+		t.Error("without an API server the kill switch has lost its word")
+	}
+	if after := counted(); after < before+64*5 {
+		t.Errorf("handshakes were not counted: %.0f, then %.0f", before, after)
+	}
+	plane.start()
+	duration(t, "after the API server's return, pods are left alone, as the switch says", func() bool {
+		pod, err := api.CoreV1().Pods("shop").Create(ctx, server("dry", nil), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err == nil && state(pod) == inject.Off
+	})
+	toggle(t, api, "on")
+	duration(t, "after the API server's return, a running pod is switched on", func() bool { return !disabled() })
+	duration(t, "and new pods are accelerated", func() bool {
+		pod, err := api.CoreV1().Pods("shop").Create(ctx, server("dry", nil), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err == nil && state(pod) == inject.Accelerated
+	})
+	for _, pods := range []string{"shop", home} {
+		all, err := api.CoreV1().Pods(pods).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pod := range all.Items {
+			for _, status := range pod.Status.ContainerStatuses {
+				// The webhook gives up its leadership, and begins anew, when it cannot renew it. Answers are not lost: nobody asks.
+				if status.RestartCount != 0 && status.Name != "webhook" {
+					t.Errorf("%s was restarted", pod.Name)
+				}
+			}
+		}
+	}
+}
+
+// reload lets each master of nginx replace its workers.
+func reload(t *testing.T) {
+	t.Helper()
+	masters := 0
+	for _, process := range processes(t, "/usr/sbin/nginx") {
+		title, _ := os.ReadFile(filepath.Join(process, "cmdline"))
+		if pid, err := strconv.Atoi(filepath.Base(process)); err == nil && bytes.Contains(title, []byte("master process")) {
+			masters++
+			if err := syscall.Kill(pid, syscall.SIGHUP); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if masters == 0 {
+		t.Fatal("no master was found")
+	}
 }
 
 func agentAddress(t *testing.T, api *kubernetes.Clientset) string {
