@@ -26,20 +26,26 @@ import (
 
 const folder = "../../../../packaging/kubernetes/chart"
 
-// Every switch of the values, on and off.
-var variants = map[string]string{
-	"as it comes":    ``,
-	"copy, no agent": `{libraries: {from: copy}, agent: {enabled: false}, networkPolicy: {enabled: false}}`,
-	"image volumes":  `{libraries: {from: image}, agent: {debugfs: true, runtimeSocket: /run/containerd/containerd.sock}}`,
-	"by digest":      `{image: {digest: "sha256:` + strings.Repeat("0a", 32) + `"}}`,
-	"elsewhere":      `{libraries: {hostPath: /opt/hasten.d}, excludedNamespaces: [], webhook: {nodeSelector: {a: b}, tolerations: [{operator: Exists}]}}`,
-	"devices":        `{devices: {enabled: true, domain: hasten.dev, nodeSelector: {a: b}, root: /tree}}`,
-	"DRA":            `{dra: {enabled: true}}`,
-	"DRA, evicting":  `{dra: {enabled: true, evict: true, extendedResources: false}}`,
-	"cert-manager":   `{webhook: {certManager: {enabled: true}}}`,
-	"its issuer":     `{webhook: {certManager: {enabled: true, issuer: {name: ours, kind: ClusterIssuer}}}, libraries: {from: copy}, agent: {enabled: false}}`,
-	"monitored":      `{monitoring: {serviceAccount: {name: prometheus, namespace: monitoring}, serviceMonitor: {enabled: true, labels: {release: prometheus}}, rules: {enabled: true}, dashboards: {enabled: true}}}`,
-}
+// variants are every switch of the values, on and off.
+var variants = func() map[string]string {
+	text, err := os.ReadFile("testdata/variants.yaml")
+	if err != nil {
+		panic(err)
+	}
+	var values map[string]any
+	if err := sigs.Unmarshal(text, &values); err != nil {
+		panic(err)
+	}
+	all := map[string]string{}
+	for name, value := range values {
+		one, err := sigs.Marshal(value)
+		if err != nil {
+			panic(err)
+		}
+		all[name] = string(one)
+	}
+	return all
+}()
 
 // custom are kinds of other projects: what they mean is checked where they are used.
 var custom = []string{"monitoring.coreos.com", "cert-manager.io"}
