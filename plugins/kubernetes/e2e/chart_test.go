@@ -197,6 +197,7 @@ func serve(t *testing.T, config *rest.Config, api *kubernetes.Clientset, more ..
 }
 
 func TestTheChartFromInstallationToRemoval(t *testing.T) {
+	ran(t)
 	config, api := cluster(t, claimControllers)
 	namespace(t, api, home, nil, nil)
 	labels := map[string]string{inject.Inject: "enabled"}

@@ -23,6 +23,7 @@ const tree = "/run/hasten-e2e/tree"
 
 // The device manager, the scheduler and the runtime are real. The devices are files.
 func TestDevicesOnARealKubelet(t *testing.T) {
+	ran(t)
 	config, api := cluster(t, podControllers)
 	m := newMachine(t, config.Host, api)
 	m.load(os.Getenv("HASTEN_E2E_IMAGE"), "--index-name", "hasten.test/hasten:1")
@@ -106,6 +107,7 @@ func TestDevicesOnARealKubelet(t *testing.T) {
 // The whole way of a claim: a slice, a class, a scheduler that chooses by expressions, a kubelet that prepares, a runtime that reads
 // what was prepared.
 func TestClaimsOnARealKubelet(t *testing.T) {
+	ran(t)
 	config, api := cluster(t, podControllers+",resourceclaim-controller")
 	m := newMachine(t, config.Host, api)
 	m.load(os.Getenv("HASTEN_E2E_IMAGE"), "--index-name", "hasten.test/hasten:1")

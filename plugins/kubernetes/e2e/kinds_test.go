@@ -16,6 +16,7 @@ import (
 // Every variant of the chart, and every example, is taken by a real API server that has the kinds of the other projects: each of
 // these is a release's first installation, and the upgrade of one as it comes.
 func TestTheAPIServerTakesEveryVariantAndExample(t *testing.T) {
+	ran(t)
 	config, api := cluster(t, claimControllers)
 	namespace(t, api, home, nil, nil)
 	namespace(t, api, "envoy-gateway-system", nil, nil)

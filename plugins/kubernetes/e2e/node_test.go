@@ -232,5 +232,5 @@ func duration(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	begun := time.Now()
 	eventually(t, what, is)
-	t.Logf("%s after %s", what, time.Since(begun).Round(100*time.Millisecond))
+	note(t, what, time.Since(begun))
 }

@@ -161,6 +161,7 @@ func metric(t *testing.T, address, expression string) float64 {
 // The whole way: the chart is installed, its own pods run, a stock nginx of a labelled namespace is accelerated, counted,
 // switched off and on, and starts in any case.
 func TestAStockServerOnARealNode(t *testing.T) {
+	ran(t)
 	plane := newPlane(t, podControllers)
 	config, api := plane.config, plane.api
 	m := newMachine(t, config.Host, api)
