@@ -74,7 +74,7 @@ func kept(random *rand.Rand, factor float64) bool {
 func TestCheapCanariesAreSeldomHeldAndDearOnesAre(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	held := map[float64]int{}
-	rounds := map[float64]int{0.8: 200, 1: 2000, 1.6: 50}
+	rounds := map[float64]int{0.8: 100, 1: 1000, 1.6: 40}
 	for _, factor := range []float64{0.8, 1, 1.6} {
 		for range rounds[factor] {
 			if !kept(random, factor) {
