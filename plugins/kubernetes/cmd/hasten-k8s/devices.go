@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"hasten.dev/kubernetes/internal/cdi"
 	"hasten.dev/kubernetes/internal/devices"
 	"hasten.dev/kubernetes/internal/dra"
 )
@@ -25,6 +26,7 @@ func runDevices(ctx context.Context, arguments []string) error {
 	var options devices.Options
 	flags.StringVar(&options.Domain, "domain", "", "the domain of resource names; empty for those of Intel's plugins")
 	flags.IntVar(&options.Share, "share", 10, "how many containers may have one shared work queue")
+	flags.StringVar(&options.CDI, "cdi", "", "the folder of CDI files that the runtime reads; containers get files without it if empty")
 	_ = flags.Parse(arguments)
 	if options.Share < 1 || *every <= 0 {
 		return errors.New("--share and --every must be above zero")
@@ -40,7 +42,7 @@ func runDRA(ctx context.Context, arguments []string) error {
 	hasten := flags.String("hasten", "/usr/bin/hasten", "the command that says what this node has")
 	node := flags.String("node", os.Getenv("NODE_NAME"), "the node that this runs on")
 	every := flags.Duration("every", 5*time.Second, "how often devices are looked at")
-	cdi := flags.String("cdi", "/var/run/cdi", "the folder of CDI files that the runtime reads")
+	specifications := flags.String("cdi", cdi.Folder, "the folder of CDI files that the runtime reads")
 	share := flags.Int("share", 10, "how many claims may have one shared work queue")
 	evict := flags.Bool("evict", false, "a device that is sick has a taint that evicts the pods that have it, not only one that keeps others away")
 	_ = flags.Parse(arguments)
@@ -59,7 +61,7 @@ func runDRA(ctx context.Context, arguments []string) error {
 	if *evict {
 		effect = resourceapi.DeviceTaintEffectNoExecute
 	}
-	driver := &dra.Driver{Node: *node, Options: devices.Options{Share: *share}, CDI: *cdi, Every: *every, Effect: effect,
+	driver := &dra.Driver{Node: *node, Options: devices.Options{Share: *share}, CDI: *specifications, Every: *every, Effect: effect,
 		Facts: func(ctx context.Context) ([]devices.Facts, error) { return devices.Read(ctx, *hasten) }}
 	helper, err := kubeletplugin.Start(ctx, driver, kubeletplugin.DriverName(dra.Name), kubeletplugin.NodeName(*node),
 		kubeletplugin.KubeClient(api), kubeletplugin.PluginDataDirectoryPath(folder))

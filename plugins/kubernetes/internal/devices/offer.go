@@ -34,6 +34,8 @@ type Options struct {
 	Domain string
 	// Share is how many containers may have one shared queue.
 	Share int
+	// CDI is the folder of specifications for the runtime; containers get files without it if empty.
+	CDI string
 }
 
 // Offers gives the devices of each resource, in a constant order.

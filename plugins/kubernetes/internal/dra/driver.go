@@ -5,11 +5,9 @@ package dra
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -25,6 +23,7 @@ import (
 	health "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"hasten.dev/kubernetes/internal/cdi"
 	"hasten.dev/kubernetes/internal/devices"
 )
 
@@ -207,7 +206,7 @@ func (d *Driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Devi
 	_, err := os.Stat(d.file(claim.UID))
 	prepared := err == nil
 	var given []kubeletplugin.Device
-	var spec []cdiDevice
+	var spec []cdi.Device
 	for _, result := range claim.Status.Allocation.Devices.Results {
 		if result.Driver != Name || result.Pool != d.Node {
 			continue
@@ -234,63 +233,19 @@ func (d *Driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Devi
 	if prepared {
 		return given, nil
 	}
-	return given, d.write(claim.UID, spec)
+	return given, cdi.Write(d.CDI, string(claim.UID), cdiKind, spec)
 }
 
-// cdiSpec is as much of the Container Device Interface as is needed.
-type cdiSpec struct {
-	Version string      `json:"cdiVersion"`
-	Kind    string      `json:"kind"`
-	Devices []cdiDevice `json:"devices"`
-}
-
-type cdiDevice struct {
-	Name  string   `json:"name"`
-	Edits cdiEdits `json:"containerEdits"`
-}
-
-type cdiEdits struct {
-	Nodes []cdiNode `json:"deviceNodes"`
-	Env   []string  `json:"env,omitempty"`
-}
-
-type cdiNode struct {
-	Path        string `json:"path"`
-	Permissions string `json:"permissions"`
-}
-
-func edits(name string, number int, one devices.Device) cdiDevice {
-	device := cdiDevice{Name: name}
-	for _, file := range one.Files {
-		device.Edits.Nodes = append(device.Edits.Nodes, cdiNode{Path: file, Permissions: "rw"})
-	}
+func edits(name string, number int, one devices.Device) cdi.Device {
+	device := cdi.Of(name, one.Files)
 	if strings.HasPrefix(one.Files[0], "/dev/vfio/") {
 		device.Edits.Env = []string{fmt.Sprintf("QAT%d=%s", number, one.Address)}
 	}
 	return device
 }
 
-func (d *Driver) file(claim types.UID) string {
-	return filepath.Join(d.CDI, "hasten.dev-"+string(claim)+".json")
-}
-
-// write makes the file whole or not at all: the runtime may read it at any time, and that it is there says that the claim is
-// prepared.
-func (d *Driver) write(claim types.UID, spec []cdiDevice) error {
-	text, err := json.Marshal(cdiSpec{Version: "0.6.0", Kind: cdiKind, Devices: spec})
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(d.CDI, 0o755); err != nil {
-		return err
-	}
-	// The runtime reads what ends in .json.
-	fresh := d.file(claim) + ".new"
-	if err := os.WriteFile(fresh, text, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(fresh, d.file(claim))
-}
+// file says by being there that the claim is prepared.
+func (d *Driver) file(claim types.UID) string { return cdi.File(d.CDI, string(claim)) }
 
 // UnprepareResourceClaims implements kubeletplugin.DRAPlugin.
 func (d *Driver) UnprepareResourceClaims(_ context.Context, claims []kubeletplugin.NamespacedObject) (map[types.UID]error, error) {

@@ -22,6 +22,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceslice"
 	health "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
 
+	"hasten.dev/kubernetes/internal/cdi"
 	"hasten.dev/kubernetes/internal/devices"
 )
 
@@ -284,7 +285,7 @@ func TestAClaimIsPreparedOnceAndForGood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var spec cdiSpec
+	var spec cdi.Spec
 	if err := json.Unmarshal(text, &spec); err != nil || spec.Kind != "hasten.dev/claim" || len(spec.Devices) != 2 {
 		t.Fatalf("%v %s", err, text)
 	}
