@@ -63,7 +63,7 @@ trap clean EXIT
 # shellcheck disable=SC2016 # expanded inside
 as_root unshare --mount --net --pid --fork --kill-child --mount-proc --propagation private \
     env "PATH=$PATH" HASTEN_E2E_NAMESPACES=1 "HASTEN_E2E_PROGRAMS=$programs" "HASTEN_E2E_IMAGE=$image" "HASTEN_E2E_FOLDERS=$folders" \
-    "HASTEN_E2E_MUSL=$root/.deps/musl-image" "HASTEN_E2E_SCALE=${HASTEN_E2E_SCALE:-}" "HASTEN_E2E_REPORT=$root/docs/results" "HASTEN_E2E_ROOT=$root" bash -euc '
+    "HASTEN_E2E_MUSL=$root/.deps/musl-image" "HASTEN_E2E_SCALE=${HASTEN_E2E_SCALE:-}" "HASTEN_E2E_REPORT=$root/docs/results" "HASTEN_E2E_ROOT=$root" "HASTEN_E2E_HASTEN=$target/release/hasten" bash -euc '
         ip link set lo up
         ip address add 10.0.0.1/32 dev lo
         for folder in $HASTEN_E2E_FOLDERS; do mkdir -p "$folder" && mount -t tmpfs tmpfs "$folder"; done

@@ -34,6 +34,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"hasten.dev/kubernetes/internal/auth"
 	"hasten.dev/kubernetes/internal/inject"
@@ -201,10 +202,14 @@ func TestAStockServerOnARealNode(t *testing.T) {
 	countsHandshakes(t, web, agent)
 	tellsNobodyElse(t, api, agent)
 	explains(t, config.Host)
+	showsItOnTheNode(t)
+	runsWithoutLanes(t, api, agent)
 	tellsOfAPreloadThatIsReplaced(t, api)
 	runsUnderMusl(t, api)
 	switchesARunningPod(t, api, web, agent)
 	comparesCosts(t, api, agent)
+	upgradesWhilePodsRun(t, config, api, web, m)
+	agent = agentAddress(t, api)
 	outlivesTheAPIServer(t, plane, web, agent)
 	startsWithoutAnything(t, api, chart)
 }
@@ -377,6 +382,79 @@ func explains(t *testing.T, host string) {
 			t.Errorf("it does not say %q", part)
 		}
 	}
+}
+
+// showsItOnTheNode: `hasten top` there shows the batches, as an administrator of the node sees them.
+func showsItOnTheNode(t *testing.T) {
+	t.Helper()
+	output, err := exec.Command(os.Getenv("HASTEN_E2E_HASTEN"), "top", "--once").CombinedOutput()
+	t.Logf("%v\n%s", err, output)
+	if err != nil || !bytes.Contains(output, []byte("nginx")) {
+		t.Errorf("hasten top does not show the server")
+	}
+}
+
+// runsWithoutLanes: a node whose processor has no AVX-512 runs the same pod, with less of a gain. The processor is made to look so.
+func runsWithoutLanes(t *testing.T, api *kubernetes.Clientset, agent string) {
+	t.Helper()
+	create(t, api, "shop", server("old", func(pod *corev1.Pod) {
+		pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "HASTEN_CPU_DISABLE_IFMA", Value: "1"}}
+	}))
+	handshakes(t, running(t, api, "shop", "old").Status.PodIP+":8443", 500)
+	duration(t, "handshakes of a pod without AVX-512 are counted", func() bool {
+		return metric(t, agent, `hasten_handshakes_total\{program="nginx",accelerator="tls",result="finished",namespace="shop",pod="old",container="web"\}`) >= 500
+	})
+	if batched := metric(t, agent, `hasten_ops_total\{program="nginx",accelerator="tls",op="p-256-sign",engine="multibuffer",result="ok",namespace="shop",pod="old",container="web"\}`); batched != 0 {
+		t.Logf("%.0f signatures were made in batches nevertheless", batched)
+	}
+	gone(t, api, "old")
+}
+
+// upgradesWhilePodsRun: another image, and back to the one before. Pods go on, and so do their connections.
+func upgradesWhilePodsRun(t *testing.T, config *rest.Config, api *kubernetes.Clientset, web *corev1.Pod, m *machine) {
+	t.Helper()
+	m.load(os.Getenv("HASTEN_E2E_IMAGE"), "--index-name", "hasten.test/hasten:2")
+	before := libraries(t)
+	for _, tag := range []string{"2", "1"} {
+		render(t, config, api, map[string]any{"image": map[string]any{"repository": "hasten.test/hasten", "tag": tag}, "webhook": map[string]any{"replicas": 1},
+			"agent": map[string]any{"runtimeSocket": m.containerd}}).apply()
+		duration(t, "release "+tag+" takes the place of the other", func() bool {
+			// All the while.
+			handshakes(t, web.Status.PodIP+":8443", 32)
+			pods, err := api.CoreV1().Pods(home).List(ctx, metav1.ListOptions{})
+			if err != nil || len(pods.Items) != 2 {
+				return false
+			}
+			for _, pod := range pods.Items {
+				if !ready(&pod) || pod.Spec.Containers[0].Image != "hasten.test/hasten:"+tag {
+					return false
+				}
+			}
+			return true
+		})
+		if now := libraries(t); now != before {
+			t.Errorf("the libraries of running processes were %q, and are %q", before, now)
+		}
+		// Who starts now is accelerated as well.
+		eventually(t, "pods are accelerated", func() bool {
+			pod, err := api.CoreV1().Pods("shop").Create(ctx, server("dry", nil), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			return err == nil && state(pod) == inject.Accelerated
+		})
+	}
+	now, err := api.CoreV1().Pods("shop").Get(ctx, "web", metav1.GetOptions{})
+	if err != nil || now.Status.ContainerStatuses[0].RestartCount != 0 || now.Status.ContainerStatuses[0].ContainerID != web.Status.ContainerStatuses[0].ContainerID {
+		t.Errorf("it was restarted: %v", err)
+	}
+}
+
+// libraries that the servers in pods have, by process.
+func libraries(t *testing.T) string {
+	t.Helper()
+	text := ""
+	for _, process := range processes(t, "/usr/sbin/nginx") {
+		text += filepath.Base(process) + " " + mapped(process) + "\n"
+	}
+	return text
 }
 
 func tellsOfAPreloadThatIsReplaced(t *testing.T, api *kubernetes.Clientset) {
