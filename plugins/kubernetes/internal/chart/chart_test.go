@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/strvals"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -353,6 +354,67 @@ func TestOnlyMetricsThatExistAreAskedFor(t *testing.T) {
 			if !known[name] {
 				t.Errorf("%s asks for %s, which is in no table of the docs", file, name)
 			}
+		}
+	}
+}
+
+// What a newcomer pastes: values that the chart has, keys that somebody reads, and names of what the chart makes.
+func TestWhatTheDocsSayToTypeExists(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := string(text)
+	from, err := Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := 0
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(docs, -1) {
+		for _, line := range strings.Split(strings.ReplaceAll(block[1], "\\\n", " "), "\n") {
+			values := map[string]any{}
+			for _, set := range regexp.MustCompile(`--set(?:-string)? (\S+)`).FindAllStringSubmatch(line, -1) {
+				commands++
+				if err := strvals.ParseInto(set[1], values); err != nil {
+					t.Errorf("%s: %v", line, err)
+				}
+			}
+			if _, err := Render(from, "hasten-system", values); err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+		}
+	}
+	if commands < 5 {
+		t.Errorf("only %d values were found", commands)
+	}
+	// In the text: `agent.debugfs=true`.
+	for _, set := range regexp.MustCompile("`(?:--set )?([a-z]+\\.[a-zA-Z.]+=[a-z]+)`").FindAllStringSubmatch(docs, -1) {
+		values := map[string]any{}
+		if strvals.ParseInto(set[1], values) != nil {
+			t.Error(set[1])
+		}
+		// Two need another beside them.
+		if _, err := Render(from, "hasten-system", values); err != nil && !strings.Contains(err.Error(), "needs the agent") && !strings.HasPrefix(set[1], "hasten.dev/") {
+			t.Errorf("%s: %v", set[1], err)
+		}
+	}
+	keys, err := os.ReadFile("../inject/keys.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile(`[^.](hasten\.dev/[a-z-]*[a-z])`).FindAllStringSubmatch(docs, -1) {
+		// A resource name, with devices.domain=hasten.dev.
+		if key := found[1]; !strings.Contains(string(keys), `"`+key+`"`) && key != "hasten.dev/qat-cy" {
+			t.Errorf("nobody reads %s", key)
+		}
+	}
+	made, err := render(t, variants["DRA"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"hasten-switch", "hasten-reader", "hasten-explain", "hasten-qat", "hasten-iaa", "hasten-dsa", "hasten-dlb"} {
+		if !strings.Contains(docs, name) || !strings.Contains(made, "name: "+name+"\n") {
+			t.Errorf("%s is not in both", name)
 		}
 	}
 }
