@@ -251,6 +251,10 @@ func tellsNobodyElse(t *testing.T, api *kubernetes.Clientset, agent string) {
 func comparesCosts(t *testing.T, api *kubernetes.Clientset, agent string) {
 	t.Helper()
 	namespace(t, api, "trial", map[string]string{inject.Inject: "enabled", "pod-security.kubernetes.io/enforce": "restricted"}, map[string]string{inject.Canary: "0"})
+	eventually(t, "pods are drawn", func() bool {
+		pod, err := api.CoreV1().Pods("trial").Create(ctx, server("dry", nil), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err == nil && state(pod) == inject.Stock
+	})
 	create(t, api, "trial", server("sibling", nil))
 	sibling := running(t, api, "trial", "sibling")
 	if state(sibling) != inject.Stock {
@@ -262,9 +266,7 @@ func comparesCosts(t *testing.T, api *kubernetes.Clientset, agent string) {
 		var costs map[types.UID]rollout.Cost
 		return json.Unmarshal(text, &costs) == nil && len(costs) == 1 && costs[sibling.UID].CPU > 0.05 && costs[sibling.UID].CPU < costs[sibling.UID].Seconds*4
 	})
-	if err := api.CoreV1().Pods("trial").Delete(ctx, "sibling", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
-		t.Fatal(err)
-	}
+	gone(t, api, "trial", "sibling")
 }
 
 // gap is for how long the API server is gone.
@@ -389,8 +391,8 @@ func showsItOnTheNode(t *testing.T) {
 	t.Helper()
 	output, err := exec.Command(os.Getenv("HASTEN_E2E_HASTEN"), "top", "--once").CombinedOutput()
 	t.Logf("%v\n%s", err, output)
-	if err != nil || !bytes.Contains(output, []byte("nginx")) {
-		t.Errorf("hasten top does not show the server")
+	if err != nil || !bytes.Contains(output, []byte("nginx, process")) || hasLanes() && !regexp.MustCompile(`p-256-sign +[1-9]`).Match(output) {
+		t.Errorf("hasten top does not show the server's batches")
 	}
 }
 
@@ -407,7 +409,7 @@ func runsWithoutLanes(t *testing.T, api *kubernetes.Clientset, agent string) {
 	if batched := metric(t, agent, `hasten_ops_total\{program="nginx",accelerator="tls",op="p-256-sign",engine="multibuffer",result="ok",namespace="shop",pod="old",container="web"\}`); batched != 0 {
 		t.Logf("%.0f signatures were made in batches nevertheless", batched)
 	}
-	gone(t, api, "old")
+	gone(t, api, "shop", "old")
 }
 
 // upgradesWhilePodsRun: another image, and back to the one before. Pods go on, and so do their connections.
@@ -465,16 +467,16 @@ func tellsOfAPreloadThatIsReplaced(t *testing.T, api *kubernetes.Clientset) {
 		events, err := api.CoreV1().Events("shop").List(ctx, metav1.ListOptions{FieldSelector: "reason=HastenPreloadReplaced"})
 		return err == nil && len(events.Items) == 1 && events.Items[0].InvolvedObject.Name == "own"
 	})
-	gone(t, api, "own")
+	gone(t, api, "shop", "own")
 }
 
-func gone(t *testing.T, api *kubernetes.Clientset, name string) {
+func gone(t *testing.T, api *kubernetes.Clientset, namespace, name string) {
 	t.Helper()
-	if err := api.CoreV1().Pods("shop").Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+	if err := api.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it is gone", func() bool {
-		_, err := api.CoreV1().Pods("shop").Get(ctx, name, metav1.GetOptions{})
+		_, err := api.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
 }
@@ -510,7 +512,7 @@ func runsUnderMusl(t *testing.T, api *kubernetes.Clientset) {
 	if count != len(all)-before || count == 0 {
 		t.Errorf("%d of %d processes have the libraries for musl", count, len(all)-before)
 	}
-	gone(t, api, "musl")
+	gone(t, api, "shop", "musl")
 }
 
 // hasLanes says whether this processor can batch signatures.

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -61,10 +62,16 @@ type Agent struct {
 	// looked has the containers whose images were looked at.
 	looked sync.Map
 
+	// failed is when the watch of the switch has failed last, in nanoseconds.
+	failed atomic.Int64
+
 	lock sync.Mutex
 	// missing is why this node has no libraries.
 	missing error
 }
+
+// unwatched is how long the switch is read after its watch has failed: longer than the longest pause before the watch is tried again.
+const unwatched = 2 * time.Minute
 
 // repair is how often the node's libraries are compared with the image's.
 const repair = 10 * time.Minute
@@ -81,7 +88,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", a.Node).String()
 		o.LabelSelector = inject.StateKey
 	}))
-	_, one := own.Core().V1().ConfigMaps().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	toggles := own.Core().V1().ConfigMaps().Informer()
+	failing := toggles.SetWatchErrorHandler(func(_ *cache.Reflector, _ error) { a.failed.Store(time.Now().UnixNano()) })
+	_, one := toggles.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { tell(switched, object) },
 		UpdateFunc: func(_, object any) { tell(switched, object) },
 	})
@@ -101,7 +110,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		},
 		DeleteFunc: a.forget,
 	})
-	if err := errors.Join(one, two); err != nil {
+	if err := errors.Join(failing, one, two); err != nil {
 		return err
 	}
 	own.Start(ctx.Done())
@@ -213,11 +222,31 @@ func (a *Agent) obey(ctx context.Context, switched <-chan bool) {
 		case <-check.C:
 			a.install(ctx)
 		case <-tick.C:
+			if time.Since(time.Unix(0, a.failed.Load())) < unwatched {
+				if now, err := a.ask(ctx); err == nil {
+					if now || off {
+						a.engine(ctx, now)
+					}
+					off = now
+					continue
+				}
+			}
 			if off {
 				a.engine(ctx, true)
 			}
 		}
 	}
+}
+
+// ask reads the switch. It is for after a watch that has failed: an API server that is back is to be heard at once.
+func (a *Agent) ask(ctx context.Context) (off bool, err error) {
+	ctx, stop := context.WithTimeout(ctx, a.Every)
+	defer stop()
+	toggle, err := a.API.CoreV1().ConfigMaps(a.Namespace).Get(ctx, webhook.Switch, metav1.GetOptions{})
+	if err != nil {
+		return false, err
+	}
+	return webhook.SwitchedOff(toggle.Data), nil
 }
 
 // install never ends the agent: pods on a node without libraries start, and are told.

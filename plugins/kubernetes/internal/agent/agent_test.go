@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubernetesruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -85,6 +86,47 @@ func TestTheSwitchReachesProcessesAndPodsAreExplained(t *testing.T) {
 	// A fake server may miss what is changed before the watch has begun, so it is said until it is heard.
 	eventually(t, "off, and again for later processes", func() bool { set("off"); return count("engine disable all") > 2 })
 	eventually(t, "on", func() bool { set("on"); return count("engine enable all") > 0 })
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// A watch that has failed is tried again after ever longer pauses. The switch does not wait for that.
+func TestTheSwitchIsHeardWhileItCannotBeWatched(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	folder := t.TempDir()
+	said, hasten := filepath.Join(folder, "said"), filepath.Join(folder, "hasten")
+	if err := os.WriteFile(hasten, []byte("#!/bin/sh\necho \"$@\" >>"+said+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	toggle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: webhook.Switch, Namespace: "hasten-system"}, Data: map[string]string{"accelerate": "on"}}
+	api := fake.NewClientset(toggle)
+	refuse := func(clienttesting.Action) (bool, kubernetesruntime.Object, error) {
+		return true, nil, errors.New("connection refused")
+	}
+	api.PrependReactor("list", "configmaps", refuse)
+	api.PrependWatchReactor("configmaps", func(clienttesting.Action) (bool, watch.Interface, error) {
+		return true, nil, errors.New("connection refused")
+	})
+	agent := &Agent{API: api, Node: "one", Namespace: "hasten-system", Hasten: hasten, Every: 20 * time.Millisecond, Events: record.NewFakeRecorder(10)}
+	done := make(chan error, 1)
+	go func() { done <- agent.Run(ctx) }()
+	heard := func(word string) func() bool {
+		return func() bool {
+			text, _ := os.ReadFile(said)
+			return strings.HasSuffix(string(text), "engine "+word+" all\n")
+		}
+	}
+	for _, word := range []string{"off", "on"} {
+		changed := toggle.DeepCopy()
+		changed.Data["accelerate"] = word
+		if _, err := api.CoreV1().ConfigMaps("hasten-system").Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, word, heard(map[string]string{"off": "disable", "on": "enable"}[word]))
+	}
 	stop()
 	if err := <-done; err != nil {
 		t.Error(err)
