@@ -416,7 +416,7 @@ func runsWithoutLanes(t *testing.T, api *kubernetes.Clientset, agent string) {
 func upgradesWhilePodsRun(t *testing.T, config *rest.Config, api *kubernetes.Clientset, web *corev1.Pod, m *machine) {
 	t.Helper()
 	m.load(os.Getenv("HASTEN_E2E_IMAGE"), "--index-name", "hasten.test/hasten:2")
-	before := libraries(t)
+	before := libraries(t, web)
 	for _, tag := range []string{"2", "1"} {
 		render(t, config, api, map[string]any{"image": map[string]any{"repository": "hasten.test/hasten", "tag": tag}, "webhook": map[string]any{"replicas": 1},
 			"agent": map[string]any{"runtimeSocket": m.containerd}}).apply()
@@ -434,7 +434,7 @@ func upgradesWhilePodsRun(t *testing.T, config *rest.Config, api *kubernetes.Cli
 			}
 			return true
 		})
-		if now := libraries(t); now != before {
+		if now := libraries(t, web); now != before {
 			t.Errorf("the libraries of running processes were %q, and are %q", before, now)
 		}
 		// Who starts now is accelerated as well.
@@ -449,11 +449,11 @@ func upgradesWhilePodsRun(t *testing.T, config *rest.Config, api *kubernetes.Cli
 	}
 }
 
-// libraries that the servers in pods have, by process.
-func libraries(t *testing.T) string {
+// libraries that a pod's servers have, by process.
+func libraries(t *testing.T, pod *corev1.Pod) string {
 	t.Helper()
 	text := ""
-	for _, process := range processes(t, "/usr/sbin/nginx") {
+	for _, process := range processesOf(t, pod, "/usr/sbin/nginx") {
 		text += filepath.Base(process) + " " + mapped(process) + "\n"
 	}
 	return text
@@ -498,10 +498,10 @@ func alpine(t *testing.T, like *image) *image {
 // runsUnderMusl: the same variable, the same volume, and other libraries, which the shim chooses.
 func runsUnderMusl(t *testing.T, api *kubernetes.Clientset) {
 	t.Helper()
-	before := len(processes(t, "/usr/sbin/nginx"))
 	create(t, api, "shop", server("musl", func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "hasten.test/musl:1" }))
-	handshakes(t, running(t, api, "shop", "musl").Status.PodIP+":8443", 100)
-	all := processes(t, "/usr/sbin/nginx")
+	pod := running(t, api, "shop", "musl")
+	handshakes(t, pod.Status.PodIP+":8443", 100)
+	all := processesOf(t, pod, "/usr/sbin/nginx")
 	count := 0
 	for _, process := range all {
 		maps, _ := os.ReadFile(filepath.Join(process, "maps"))
@@ -509,8 +509,8 @@ func runsUnderMusl(t *testing.T, api *kubernetes.Clientset) {
 			count++
 		}
 	}
-	if count != len(all)-before || count == 0 {
-		t.Errorf("%d of %d processes have the libraries for musl", count, len(all)-before)
+	if count != len(all) || count == 0 {
+		t.Errorf("%d of %d processes have the libraries for musl", count, len(all))
 	}
 	gone(t, api, "shop", "musl")
 }
@@ -558,7 +558,7 @@ func startsWithoutAnything(t *testing.T, api *kubernetes.Clientset, chart *chart
 	bare := running(t, api, "shop", "bare")
 	handshakes(t, bare.Status.PodIP+":8443", 10)
 	stock := 0
-	for _, process := range processes(t, "/usr/sbin/nginx") {
+	for _, process := range processesOf(t, bare, "/usr/sbin/nginx") {
 		if mapped(process) == "" {
 			stock++
 		}
