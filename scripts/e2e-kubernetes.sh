@@ -17,6 +17,25 @@ build() {
     fi
 }
 
+# kinds FOLDER: definitions of kinds of other projects, from their modules, which packaging/requirements/crds.txt pins.
+kinds() {
+    local module version hash answer folder file
+    rm -rf "$1" && mkdir -p "$1"
+    while read -r module version hash; do
+        answer=$(cd / && "$root/scripts/go.sh" mod download -json "$module@$version") || die "cannot fetch $module: check the network, or set GOPROXY"
+        [[ $answer == *"\"$hash\""* ]] || die "the module proxy serves another $module than packaging/requirements/crds.txt pins: do not use it"
+        folder=$(sed -n 's/.*"Dir": "\(.*\)",$/\1/p' <<<"$answer")
+        case $module in
+        */cert-manager) cp "$folder"/deploy/crds/cert-manager.io_*.yaml "$1" ;;
+        sigs.k8s.io/*) cp "$folder"/config/crd/standard/gateway.*.yaml "$1" ;;
+        istio.io/*) cp "$folder"/kubernetes/customresourcedefinitions.gen.yaml "$1/istio.yaml" ;;
+        # Without the lines by which Helm leaves them out.
+        */gateway) for file in "$folder"/charts/gateway-crds-helm/templates/generated/*.yaml; do sed '/^{{-/d' "$file" >"$1/${file##*/}"; done ;;
+        esac
+    done < <(grep -v '^#' packaging/requirements/crds.txt)
+    chmod -R u+w "$1"
+}
+
 [[ -f $image ]] || die "no image: run \`make images\` first"
 scripts/musl-image.sh
 mkdir -p "$programs"
@@ -27,6 +46,7 @@ done
 for part in containerd containerd-shim-runc-v2 ctr; do
     build plugins/kubernetes/e2e/runtime "github.com/containerd/containerd/v2/cmd/$part" "$part"
 done
+kinds "$programs/kinds"
 cd plugins/kubernetes
 for part in ./cmd/hasten-k8s ./e2e/pause; do "$root/scripts/go.sh" build -o "$programs/" "$part"; done
 "$root/scripts/go.sh" test -vet=off -tags e2e -c -o "$programs/e2e" ./e2e
@@ -43,7 +63,7 @@ trap clean EXIT
 # shellcheck disable=SC2016 # expanded inside
 as_root unshare --mount --net --pid --fork --kill-child --mount-proc --propagation private \
     env "PATH=$PATH" HASTEN_E2E_NAMESPACES=1 "HASTEN_E2E_PROGRAMS=$programs" "HASTEN_E2E_IMAGE=$image" "HASTEN_E2E_FOLDERS=$folders" \
-    "HASTEN_E2E_MUSL=$root/.deps/musl-image" "HASTEN_E2E_SCALE=${HASTEN_E2E_SCALE:-}" "HASTEN_E2E_CHART=$root/packaging/kubernetes/chart" bash -euc '
+    "HASTEN_E2E_MUSL=$root/.deps/musl-image" "HASTEN_E2E_SCALE=${HASTEN_E2E_SCALE:-}" "HASTEN_E2E_REPORT=$root/docs/results" "HASTEN_E2E_ROOT=$root" "HASTEN_E2E_HASTEN=$target/release/hasten" bash -euc '
         ip link set lo up
         ip address add 10.0.0.1/32 dev lo
         for folder in $HASTEN_E2E_FOLDERS; do mkdir -p "$folder" && mount -t tmpfs tmpfs "$folder"; done

@@ -36,6 +36,7 @@ needs() {
 		test  program kill            procps
 		test  program script          bsdutils
 		test  program musl-gcc        musl-tools
+		test  file    /lib/ld-linux.so.2 libc6-i386
 		test  program curl            curl
 		test  program h2load          nghttp2-client
 		test  program softhsm2-util   softhsm2

@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -273,4 +274,56 @@ fn the_shim_does_not_disturb_programs_of_musl_nor_static_ones() {
             assert_eq!(describe(&preloaded(&program, preload)), expected, "{compiler} {flag}");
         }
     }
+}
+
+const SIGABRT: i32 = 6;
+
+/// OpenTelemetry's injector ended such programs, or was ended by them, instead of letting them say what is wrong.
+#[test]
+fn a_program_that_aborts_before_main_says_and_does_what_it_would() {
+    let folder = tempfile::tempdir().unwrap();
+    let [.., shim] = shim_with_payloads(folder.path());
+    let program = folder.path().join("aborts");
+    compile("cc", "gcc", "awkward", &program, &["-DABORTS"]);
+    let stock = preloaded(&program, "");
+    assert_eq!((stock.status.signal(), &stock.stdout[..]), (Some(SIGABRT), &b"before main\n"[..]));
+    for library in [&product::shim(), &product::library(), &product::gzip_library()] {
+        let with = preloaded(&program, library);
+        assert_eq!((with.status, describe(&with)), (stock.status, describe(&stock)), "{}", library.display());
+    }
+    // The shim is later than the program's libraries, and earlier than the program: what is beside it is loaded, and nothing else differs.
+    let with = preloaded(&program, &shim);
+    let after = with.stdout.strip_prefix(b"tls\ngzip\n").unwrap_or(&with.stdout);
+    assert_eq!((with.status, after), (stock.status, &stock.stdout[..]));
+}
+
+/// A program that is not position-independent has `environ` itself, and the C library uses that.
+#[test]
+fn data_that_a_program_has_copied_from_the_c_library_stays_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("copies");
+    compile("cc", "gcc", "awkward", &program, &["-DCOPIES", "-no-pie", "-fno-pie"]);
+    let relocations = Command::new("readelf").args(["-rW"]).arg(&program).output().unwrap();
+    let relocations = String::from_utf8_lossy(&relocations.stdout).into_owned();
+    for name in ["environ", "optind", "stdout"] {
+        let copied = relocations.lines().any(|line| line.contains("R_X86_64_COPY") && line.contains(name));
+        assert!(copied, "{name} is not copied:\n{relocations}");
+    }
+    let expected = (Some(3), "environ 1 optind 1\n".to_owned(), String::new());
+    for library in [product::shim(), product::library(), product::gzip_library()] {
+        assert_eq!(describe(&preloaded(&program, &library)), expected, "{}", library.display());
+    }
+}
+
+/// An image may have programs of both. The loader of the other kind says that it cannot, and goes on.
+#[test]
+fn a_32_bit_program_runs_under_the_library_of_the_others() {
+    assert!(Path::new("/lib/ld-linux.so.2").exists(), "run `sudo apt-get install libc6-i386`");
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("small");
+    let flags = ["-DSMALL", "-m32", "-nostdlib", "-pie", "-fPIE", "-Wl,-dynamic-linker,/lib/ld-linux.so.2"];
+    compile("cc", "gcc", "awkward", &program, &flags);
+    let (code, _, said) = describe(&preloaded(&program, product::shim()));
+    assert_eq!(code, Some(3));
+    assert!(said.contains("wrong ELF class") && said.contains("ignored"), "{said}");
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -35,6 +36,9 @@ import (
 
 const home = "hasten-system"
 
+// root of the repository.
+var root = os.Getenv("HASTEN_E2E_ROOT")
+
 var ctx = context.Background()
 
 type chart struct {
@@ -46,7 +50,7 @@ type chart struct {
 
 func render(t *testing.T, config *rest.Config, api *kubernetes.Clientset, values map[string]any) *chart {
 	t.Helper()
-	from, err := charts.Load(os.Getenv("HASTEN_E2E_CHART"))
+	from, err := charts.Load(filepath.Join(root, "packaging/kubernetes/chart"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,17 +58,28 @@ func render(t *testing.T, config *rest.Config, api *kubernetes.Clientset, values
 	if err != nil {
 		t.Fatalf("the chart cannot be rendered: %v", err)
 	}
-	result := &chart{t: t, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api.Discovery())), api: dynamic.NewForConfigOrDie(config)}
+	result := newChart(t, config, api)
+	result.read(text)
+	return result
+}
+
+func newChart(t *testing.T, config *rest.Config, api *kubernetes.Clientset) *chart {
+	return &chart{t: t, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api.Discovery())), api: dynamic.NewForConfigOrDie(config)}
+}
+
+// read adds what a text has.
+func (c *chart) read(text string) {
+	c.t.Helper()
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
 	for {
 		object := &unstructured.Unstructured{}
 		if err := decoder.Decode(&object.Object); err == io.EOF {
-			return result
+			return
 		} else if err != nil {
-			t.Fatal(err)
+			c.t.Fatal(err)
 		}
 		if object.GetKind() != "" {
-			result.objects = append(result.objects, object)
+			c.objects = append(c.objects, object)
 		}
 	}
 }
@@ -177,11 +192,12 @@ func serve(t *testing.T, config *rest.Config, api *kubernetes.Clientset, more ..
 		t.Fatal(err)
 	}
 	arguments := append(deployment.Spec.Template.Spec.Containers[0].Args,
-		"--host", address, "--port", own, "--metrics", "0", "--health", "127.0.0.1:0", "--canary-interval", "1s")
+		"--host", address, "--port", own, "--metrics", "0", "--health", "127.0.0.1:0", "--canary-interval", "1s", "--agent-token", "")
 	return begin(t, []string{"KUBECONFIG=" + kubeconfig, "POD_NAMESPACE=" + home, "HASTEN_IMAGE=hasten:1"}, "hasten-k8s", append(arguments, more...)...)
 }
 
 func TestTheChartFromInstallationToRemoval(t *testing.T) {
+	ran(t)
 	config, api := cluster(t, claimControllers)
 	namespace(t, api, home, nil, nil)
 	labels := map[string]string{inject.Inject: "enabled"}

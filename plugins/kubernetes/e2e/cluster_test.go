@@ -72,8 +72,25 @@ const claimControllers = "persistentvolume-binder-controller,persistentvolumecla
 const podControllers = claimControllers + ",deployment-controller,replicaset-controller,daemonset-controller,endpointslice-controller," +
 	"serviceaccount-controller,root-ca-certificate-publisher-controller,node-lifecycle-controller"
 
-// cluster is a real control plane. Without podControllers, nobody makes the accounts that ServiceAccount's admission wants.
+// plane is a real control plane.
+type plane struct {
+	*testing.T
+	config *rest.Config
+	api    *kubernetes.Clientset
+	server *exec.Cmd
+	// again starts the API server anew, with what etcd has.
+	again func() *exec.Cmd
+}
+
+// cluster is a control plane for those who leave it alone.
 func cluster(t *testing.T, controllers string) (*rest.Config, *kubernetes.Clientset) {
+	t.Helper()
+	p := newPlane(t, controllers)
+	return p.config, p.api
+}
+
+// newPlane starts one. Without podControllers, nobody makes the accounts that ServiceAccount's admission wants.
+func newPlane(t *testing.T, controllers string) *plane {
 	t.Helper()
 	folder := t.TempDir()
 	etcd, peer, secure, address := "http://127.0.0.1:"+port(t), "http://127.0.0.1:"+port(t), port(t), "127.0.0.1"
@@ -100,27 +117,49 @@ func cluster(t *testing.T, controllers string) (*rest.Config, *kubernetes.Client
 			t.Fatal(err)
 		}
 	}
+	p := &plane{T: t}
 	// Webhooks are reached by the endpoints of their Services, since no proxy serves the addresses of these.
-	begin(t, nil, "kube-apiserver", append(admission, "--etcd-servers", etcd, "--secure-port", secure, "--bind-address", address,
-		"--cert-dir", filepath.Join(folder, "certs"), "--token-auth-file", tokens, "--authorization-mode", "RBAC",
-		"--service-account-issuer", "https://cluster.local", "--service-account-signing-key-file", signer,
-		"--service-account-key-file", signer, "--service-cluster-ip-range", "10.0.0.0/24",
-		"--enable-aggregator-routing")...)
+	p.again = func() *exec.Cmd {
+		return begin(t, nil, "kube-apiserver", append(admission, "--etcd-servers", etcd, "--secure-port", secure, "--bind-address", address,
+			"--cert-dir", filepath.Join(folder, "certs"), "--token-auth-file", tokens, "--authorization-mode", "RBAC",
+			"--service-account-issuer", "https://cluster.local", "--service-account-signing-key-file", signer,
+			"--service-account-key-file", signer, "--service-cluster-ip-range", "10.0.0.0/24",
+			"--enable-aggregator-routing")...)
+	}
+	p.server = p.again()
 	host := "https://" + address + ":" + secure
 	kubeconfig := kubeconfig(t, host, token)
-	config := &rest.Config{Host: host, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, QPS: 100, Burst: 200}
-	api, err := kubernetes.NewForConfig(config)
-	if err != nil {
+	p.config = &rest.Config{Host: host, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, QPS: 100, Burst: 200}
+	if p.api, err = kubernetes.NewForConfig(p.config); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the API server is ready", func() bool {
-		_, err := api.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(context.Background())
-		return err == nil
-	})
+	p.answers()
 	begin(t, nil, "kube-controller-manager", "--kubeconfig", kubeconfig, "--leader-elect=false", "--secure-port", "0",
 		"--root-ca-file", filepath.Join(folder, "certs/apiserver.crt"), "--controllers", controllers)
 	begin(t, nil, "kube-scheduler", "--kubeconfig", kubeconfig, "--leader-elect=false", "--secure-port", "0")
-	return config, api
+	return p
+}
+
+func (p *plane) answers() {
+	p.Helper()
+	eventually(p.T, "the API server is ready", func() bool {
+		_, err := p.api.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(context.Background())
+		return err == nil
+	})
+}
+
+// stop ends the API server as if it had crashed.
+func (p *plane) stop() {
+	p.Helper()
+	_ = p.server.Process.Kill()
+	_ = p.server.Wait()
+}
+
+// start starts another one.
+func (p *plane) start() {
+	p.Helper()
+	p.server = p.again()
+	p.answers()
 }
 
 // kubeconfig is a file for whoever has the token.

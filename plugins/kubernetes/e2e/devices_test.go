@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -22,6 +23,7 @@ const tree = "/run/hasten-e2e/tree"
 
 // The device manager, the scheduler and the runtime are real. The devices are files.
 func TestDevicesOnARealKubelet(t *testing.T) {
+	ran(t)
 	config, api := cluster(t, podControllers)
 	m := newMachine(t, config.Host, api)
 	m.load(os.Getenv("HASTEN_E2E_IMAGE"), "--index-name", "hasten.test/hasten:1")
@@ -105,6 +107,7 @@ func TestDevicesOnARealKubelet(t *testing.T) {
 // The whole way of a claim: a slice, a class, a scheduler that chooses by expressions, a kubelet that prepares, a runtime that reads
 // what was prepared.
 func TestClaimsOnARealKubelet(t *testing.T) {
+	ran(t)
 	config, api := cluster(t, podControllers+",resourceclaim-controller")
 	m := newMachine(t, config.Host, api)
 	m.load(os.Getenv("HASTEN_E2E_IMAGE"), "--index-name", "hasten.test/hasten:1")
@@ -112,18 +115,31 @@ func TestClaimsOnARealKubelet(t *testing.T) {
 	namespace(t, api, home, nil, nil)
 	namespace(t, api, "shop", nil, nil)
 	render(t, config, api, map[string]any{"image": map[string]any{"repository": "hasten.test/hasten", "tag": "1"},
-		"devices": map[string]any{"root": tree, "share": 1}, "dra": map[string]any{"enabled": true}}).apply()
-	published := func(want int) func() bool {
-		return func() bool {
-			slices, err := api.ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{})
-			count := 0
-			for _, slice := range slices.Items {
-				count += len(slice.Spec.Devices)
+		"devices": map[string]any{"root": tree, "share": 2}, "dra": map[string]any{"enabled": true}}).apply()
+	// offered are the devices that are published, and those of them that have a taint.
+	offered := func() (all, tainted int) {
+		slices, err := api.ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return 0, 0
+		}
+		for _, slice := range slices.Items {
+			for _, device := range slice.Spec.Devices {
+				all++
+				if len(device.Taints) > 0 {
+					tainted++
+				}
 			}
-			return err == nil && count == want
+		}
+		return all, tainted
+	}
+	published := func(want, sick int) func() bool {
+		return func() bool {
+			all, tainted := offered()
+			return all == want && tainted == sick
 		}
 	}
-	duration(t, "devices are published", published(8))
+	// Two share an IOMMU group, and a queue is disabled.
+	duration(t, "devices are published", published(11, 3))
 	claim := func(name, class, expression string) {
 		t.Helper()
 		exactly := &resourceapi.ExactDeviceRequest{DeviceClassName: class}
@@ -137,15 +153,20 @@ func TestClaimsOnARealKubelet(t *testing.T) {
 		}
 	}
 	claim("compression", "hasten-qat", `device.attributes["devices.hasten.dev"].services == "dc" && device.attributes["devices.hasten.dev"].numaNode == 1`)
-	claim("queue", "hasten-iaa", `device.attributes["devices.hasten.dev"].mode == "shared"`)
-	names := []string{"compression", "queue"}
-	create(t, api, "shop", server("web", func(pod *corev1.Pod) {
-		pod.Spec.TerminationGracePeriodSeconds = new(int64)
-		for i := range names {
-			pod.Spec.ResourceClaims = append(pod.Spec.ResourceClaims, corev1.PodResourceClaim{Name: names[i], ResourceClaimName: &names[i]})
-			pod.Spec.Containers[0].Resources.Claims = append(pod.Spec.Containers[0].Resources.Claims, corev1.ResourceClaim{Name: names[i]})
-		}
-	}))
+	for _, name := range []string{"queue", "queue-2", "queue-3"} {
+		claim(name, "hasten-iaa", `device.attributes["devices.hasten.dev"].mode == "shared"`)
+	}
+	holds := func(pod string, names ...string) {
+		t.Helper()
+		create(t, api, "shop", server(pod, func(pod *corev1.Pod) {
+			pod.Spec.TerminationGracePeriodSeconds = new(int64)
+			for i := range names {
+				pod.Spec.ResourceClaims = append(pod.Spec.ResourceClaims, corev1.PodResourceClaim{Name: names[i], ResourceClaimName: &names[i]})
+				pod.Spec.Containers[0].Resources.Claims = append(pod.Spec.Containers[0].Resources.Claims, corev1.ResourceClaim{Name: names[i]})
+			}
+		}))
+	}
+	holds("web", "compression", "queue")
 	running(t, api, "shop", "web")
 	found := processes(t, "/usr/sbin/nginx")
 	if len(found) == 0 {
@@ -167,16 +188,94 @@ func TestClaimsOnARealKubelet(t *testing.T) {
 	if err := os.WriteFile(beat, []byte("-1\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	duration(t, "a device that dies is published no more", published(6))
+	duration(t, "a device that dies has a taint", published(11, 5))
+	duration(t, "the pod that has it is told", func() bool {
+		return health(t, api, "web", "compression", "the firmware of 0000:e8:00.0 does not answer")
+	})
+	waits := func(name string) {
+		t.Helper()
+		time.Sleep(3 * time.Second)
+		if pod, err := api.CoreV1().Pods("shop").Get(ctx, name, metav1.GetOptions{}); err != nil || pod.Spec.NodeName != "" {
+			t.Errorf("%s has what nobody may have: %v", name, err)
+		}
+	}
+	claim("compression-2", "hasten-qat", `device.attributes["devices.hasten.dev"].services == "dc"`)
+	holds("patient", "compression-2")
+	waits("patient")
 	m.restart()
-	stays(t, api, "web")
-	if err := api.CoreV1().Pods("shop").Delete(ctx, "web", metav1.DeleteOptions{}); err != nil {
+	// The driver restarts, too, and prepares nothing twice.
+	if err := api.CoreV1().Pods(home).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=dra"}); err != nil {
 		t.Fatal(err)
 	}
-	duration(t, "nothing of a claim is left on the node", func() bool { return len(specs()) == 0 })
+	stays(t, api, "web")
 	if err := os.WriteFile(beat, []byte("0\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	duration(t, "a device that recovers loses its taint, by a driver that has restarted", published(11, 3))
+	duration(t, "and who waited for one like it gets it", func() bool {
+		pod, err := api.CoreV1().Pods("shop").Get(ctx, "patient", metav1.GetOptions{})
+		return err == nil && ready(pod)
+	})
+	duration(t, "the pod that has it is told that it is well", func() bool { return health(t, api, "web", "compression", "") })
+	// A queue has two shares here.
+	holds("second", "queue-2")
+	running(t, api, "shop", "second")
+	holds("third", "queue-3")
+	waits("third")
+	asksAsOfADevicePlugin(t, api)
+	if err := api.CoreV1().Pods("shop").Delete(ctx, "second", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := api.ResourceV1().ResourceClaims("shop").Delete(ctx, "queue-2", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	running(t, api, "shop", "third")
+	stays(t, api, "web")
+	if err := api.CoreV1().Pods("shop").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	duration(t, "nothing of a claim is left on the node", func() bool { return len(specs()) == 0 })
+}
+
+// health says whether the kubelet tells a pod how the device of its claim is: with these words, or well if there are none.
+func health(t *testing.T, api *kubernetes.Clientset, name, claim, why string) bool {
+	t.Helper()
+	pod, err := api.CoreV1().Pods("shop").Get(ctx, name, metav1.GetOptions{})
+	if err != nil || len(pod.Status.ContainerStatuses) == 0 {
+		return false
+	}
+	for _, status := range pod.Status.ContainerStatuses[0].AllocatedResourcesStatus {
+		for _, one := range status.Resources {
+			if !strings.HasPrefix(string(status.Name), "claim:"+claim) {
+				continue
+			}
+			if why == "" {
+				return one.Health == corev1.ResourceHealthStatusHealthy
+			}
+			return one.Health == corev1.ResourceHealthStatusUnhealthy && one.Message != nil && *one.Message == why
+		}
+	}
+	return false
+}
+
+// asksAsOfADevicePlugin: a spec that knows no claims gets its device by one.
+func asksAsOfADevicePlugin(t *testing.T, api *kubernetes.Clientset) {
+	t.Helper()
+	create(t, api, "shop", server("old", func(pod *corev1.Pod) {
+		pod.Spec.TerminationGracePeriodSeconds = new(int64)
+		pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"qat.intel.com/asym": resource.MustParse("1")}
+	}))
+	running(t, api, "shop", "old")
+	claims, err := api.ResourceV1().ResourceClaims("shop").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range claims.Items {
+		if len(one.OwnerReferences) > 0 && one.OwnerReferences[0].Name == "old" && one.Status.Allocation != nil && strings.HasPrefix(one.Status.Allocation.Devices.Results[0].Device, "qat-0000-6b-00-") {
+			return
+		}
+	}
+	t.Errorf("no claim was made for it: %+v", claims.Items)
 }
 
 // hasItsDevices reads from the node what a container sees.

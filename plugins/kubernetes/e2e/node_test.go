@@ -186,6 +186,17 @@ func processes(t *testing.T, program string) []string {
 	return found
 }
 
+// processesOf a pod, of a program. Those of a pod that was deleted by force end some time after that.
+func processesOf(t *testing.T, pod *corev1.Pod, program string) (own []string) {
+	t.Helper()
+	for _, process := range processes(t, program) {
+		if groups, _ := os.ReadFile(filepath.Join(process, "cgroup")); bytes.Contains(groups, []byte(pod.UID)) {
+			own = append(own, process)
+		}
+	}
+	return own
+}
+
 // running waits until the pod is ready, and gives it.
 func running(t *testing.T, api *kubernetes.Clientset, namespace, name string) *corev1.Pod {
 	t.Helper()
@@ -232,5 +243,5 @@ func duration(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	begun := time.Now()
 	eventually(t, what, is)
-	t.Logf("%s after %s", what, time.Since(begun).Round(100*time.Millisecond))
+	note(t, what, time.Since(begun))
 }

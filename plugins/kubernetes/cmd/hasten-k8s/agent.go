@@ -42,6 +42,7 @@ func runAgent(ctx context.Context, arguments []string) error {
 	image := flags.String("image-folder", inject.ImageFolder, "the folder that has them")
 	metrics := flags.String("metrics", ":9469", "where the counts of this node's pods are served; 0 for none")
 	exporter := flags.String("exporter", "127.0.0.1:9468", "where `hasten export` serves them to this program")
+	groups := flags.String("cgroups", "/sys/fs/cgroup", "the folder of the node's control groups, from which the CPU of pods is read")
 	runtime := flags.String("runtime", "", "the socket of the container runtime, to find images that set LD_PRELOAD; not asked if empty")
 	_ = flags.Parse(arguments)
 	if *metrics == "0" {
@@ -54,12 +55,17 @@ func runAgent(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
+	// Whoever asks for metrics uses up the calls of this one, and of no other.
+	reviews, err := client()
+	if err != nil {
+		return err
+	}
 	broadcaster := record.NewBroadcaster()
 	defer broadcaster.Shutdown()
 	broadcaster.StartRecordingToSink(&typed.EventSinkImpl{Interface: api.CoreV1().Events("")})
 	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "hasten", Host: *node})
 	return (&agent.Agent{API: api, Node: *node, Namespace: *namespace, Hasten: *hasten, Every: *every, Events: recorder,
-		Folder: *folder, Image: *image, Exporter: *exporter, Metrics: *metrics, Runtime: *runtime}).Run(ctx)
+		Folder: *folder, Image: *image, Exporter: *exporter, Metrics: *metrics, Reviews: reviews, Groups: *groups, Runtime: *runtime}).Run(ctx)
 }
 
 func runExplain(ctx context.Context, arguments []string) error {

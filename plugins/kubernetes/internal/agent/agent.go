@@ -5,6 +5,7 @@ package agent
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,6 +28,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"hasten.dev/kubernetes/internal/auth"
 	"hasten.dev/kubernetes/internal/inject"
 	"hasten.dev/kubernetes/internal/library"
 	"hasten.dev/kubernetes/internal/telemetry"
@@ -47,6 +50,10 @@ type Agent struct {
 	// Exporter is the address of `hasten export`, and Metrics where its counts are served with the names of pods; empty for
 	// neither.
 	Exporter, Metrics string
+	// Reviews is asked who may read them.
+	Reviews kubernetes.Interface
+	// Groups is the folder of the node's control groups.
+	Groups string
 
 	// Runtime is the socket of the node's container runtime, which knows the images; empty if it is not to be asked.
 	Runtime string
@@ -55,10 +62,16 @@ type Agent struct {
 	// looked has the containers whose images were looked at.
 	looked sync.Map
 
+	// failed is when the watch of the switch has failed last, in nanoseconds.
+	failed atomic.Int64
+
 	lock sync.Mutex
 	// missing is why this node has no libraries.
 	missing error
 }
+
+// unwatched is how long the switch is read after its watch has failed: longer than the longest pause before the watch is tried again.
+const unwatched = 2 * time.Minute
 
 // repair is how often the node's libraries are compared with the image's.
 const repair = 10 * time.Minute
@@ -75,7 +88,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", a.Node).String()
 		o.LabelSelector = inject.StateKey
 	}))
-	_, one := own.Core().V1().ConfigMaps().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	toggles := own.Core().V1().ConfigMaps().Informer()
+	failing := toggles.SetWatchErrorHandler(func(_ *cache.Reflector, _ error) { a.failed.Store(time.Now().UnixNano()) })
+	_, one := toggles.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { tell(switched, object) },
 		UpdateFunc: func(_, object any) { tell(switched, object) },
 	})
@@ -95,7 +110,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		},
 		DeleteFunc: a.forget,
 	})
-	if err := errors.Join(one, two); err != nil {
+	if err := errors.Join(failing, one, two); err != nil {
 		return err
 	}
 	own.Start(ctx.Done())
@@ -111,7 +126,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return nil
 }
 
-// serve gives the counts of this node to whoever asks.
+// serve gives the counts of this node to those who may have them.
 func (a *Agent) serve(ctx context.Context, pods listers.PodLister) (stop func(), err error) {
 	listener, err := net.Listen("tcp", a.Metrics)
 	if err != nil {
@@ -127,8 +142,11 @@ func (a *Agent) serve(ctx context.Context, pods listers.PodLister) (stop func(),
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", &telemetry.Server{Exporter: a.Exporter, Pods: known, Own: own})
 	mux.Handle("GET /facts", &facts{hasten: a.Hasten})
-	server := &http.Server{Handler: mux, ReadTimeout: patience, WriteTimeout: patience, MaxHeaderBytes: 16 << 10}
-	go func() { _ = server.Serve(listener) }()
+	mux.Handle("GET /cpu", &costs{pods: known, groups: a.Groups, client: http.Client{CheckRedirect: noRedirect}})
+	filter := &auth.Filter{API: a.Reviews}
+	server := &http.Server{Handler: filter.Wrap(mux), ReadTimeout: patience, WriteTimeout: patience, MaxHeaderBytes: 16 << 10,
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: auth.SelfSigned(a.Node)}}
+	go func() { _ = server.ServeTLS(listener, "", "") }()
 	exporting, end := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() { telemetry.Export(exporting, a.Hasten, a.Exporter); close(ended) }()
@@ -204,11 +222,31 @@ func (a *Agent) obey(ctx context.Context, switched <-chan bool) {
 		case <-check.C:
 			a.install(ctx)
 		case <-tick.C:
+			if time.Since(time.Unix(0, a.failed.Load())) < unwatched {
+				if now, err := a.ask(ctx); err == nil {
+					if now || off {
+						a.engine(ctx, now)
+					}
+					off = now
+					continue
+				}
+			}
 			if off {
 				a.engine(ctx, true)
 			}
 		}
 	}
+}
+
+// ask reads the switch. It is for after a watch that has failed: an API server that is back is to be heard at once.
+func (a *Agent) ask(ctx context.Context) (off bool, err error) {
+	ctx, stop := context.WithTimeout(ctx, a.Every)
+	defer stop()
+	toggle, err := a.API.CoreV1().ConfigMaps(a.Namespace).Get(ctx, webhook.Switch, metav1.GetOptions{})
+	if err != nil {
+		return false, err
+	}
+	return webhook.SwitchedOff(toggle.Data), nil
 }
 
 // install never ends the agent: pods on a node without libraries start, and are told.

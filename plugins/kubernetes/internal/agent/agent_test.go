@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -14,10 +15,15 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubernetesruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -86,6 +92,47 @@ func TestTheSwitchReachesProcessesAndPodsAreExplained(t *testing.T) {
 	}
 }
 
+// A watch that has failed is tried again after ever longer pauses. The switch does not wait for that.
+func TestTheSwitchIsHeardWhileItCannotBeWatched(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	folder := t.TempDir()
+	said, hasten := filepath.Join(folder, "said"), filepath.Join(folder, "hasten")
+	if err := os.WriteFile(hasten, []byte("#!/bin/sh\necho \"$@\" >>"+said+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	toggle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: webhook.Switch, Namespace: "hasten-system"}, Data: map[string]string{"accelerate": "on"}}
+	api := fake.NewClientset(toggle)
+	refuse := func(clienttesting.Action) (bool, kubernetesruntime.Object, error) {
+		return true, nil, errors.New("connection refused")
+	}
+	api.PrependReactor("list", "configmaps", refuse)
+	api.PrependWatchReactor("configmaps", func(clienttesting.Action) (bool, watch.Interface, error) {
+		return true, nil, errors.New("connection refused")
+	})
+	agent := &Agent{API: api, Node: "one", Namespace: "hasten-system", Hasten: hasten, Every: 20 * time.Millisecond, Events: record.NewFakeRecorder(10)}
+	done := make(chan error, 1)
+	go func() { done <- agent.Run(ctx) }()
+	heard := func(word string) func() bool {
+		return func() bool {
+			text, _ := os.ReadFile(said)
+			return strings.HasSuffix(string(text), "engine "+word+" all\n")
+		}
+	}
+	for _, word := range []string{"off", "on"} {
+		changed := toggle.DeepCopy()
+		changed.Data["accelerate"] = word
+		if _, err := api.CoreV1().ConfigMaps("hasten-system").Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, word, heard(map[string]string{"off": "disable", "on": "enable"}[word]))
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAPodOnANodeWithoutLibrariesIsTold(t *testing.T) {
 	folder := t.TempDir()
 	events := record.NewFakeRecorder(10)
@@ -132,15 +179,42 @@ func TestTheAgentCountsItsPodsAndRunsTheExporter(t *testing.T) {
 	lister := factory.Core().V1().Pods().Lister()
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
-	agent.Metrics = free(t)
+	agent.Metrics, agent.Reviews = free(t), api
+	api.PrependReactor("create", "tokenreviews", func(action clienttesting.Action) (bool, kubernetesruntime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenReview)
+		review.Status.Authenticated, review.Status.User.Username = review.Spec.Token == "prometheus", "monitor"
+		return true, review, nil
+	})
+	api.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, kubernetesruntime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview)
+		review.Status.Allowed = true
+		return true, review, nil
+	})
 	end, err := agent.serve(ctx, lister)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.Get("http://" + agent.Metrics + "/metrics")
-	if err != nil {
-		t.Fatal(err)
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	ask := func(path, token string) *http.Response {
+		t.Helper()
+		request, err := http.NewRequest(http.MethodGet, "https://"+agent.Metrics+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		answer, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
 	}
+	for _, path := range []string{"/metrics", "/facts", "/cpu?namespace=shop", "/anything"} {
+		refused := ask(path, "stranger")
+		if _ = refused.Body.Close(); refused.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s: %s to a stranger", path, refused.Status)
+		}
+	}
+	answer := ask("/metrics", "prometheus")
 	text, err := io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
 	if err != nil || !strings.Contains(string(text), `hasten_pods{namespace="shop",state="accelerated"} 2`) || !strings.Contains(string(text), `hasten_pods{namespace="shop",state="left-alone"} 1`) {

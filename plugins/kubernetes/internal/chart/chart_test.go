@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/strvals"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -26,20 +27,29 @@ import (
 
 const folder = "../../../../packaging/kubernetes/chart"
 
-// Every switch of the values, on and off.
-var variants = map[string]string{
-	"as it comes":    ``,
-	"copy, no agent": `{libraries: {from: copy}, agent: {enabled: false}, networkPolicy: {enabled: false}}`,
-	"image volumes":  `{libraries: {from: image}, agent: {debugfs: true, runtimeSocket: /run/containerd/containerd.sock}}`,
-	"by digest":      `{image: {digest: "sha256:` + strings.Repeat("0a", 32) + `"}}`,
-	"elsewhere":      `{libraries: {hostPath: /opt/hasten.d}, excludedNamespaces: [], webhook: {nodeSelector: {a: b}, tolerations: [{operator: Exists}]}}`,
-	"devices":        `{devices: {enabled: true, domain: hasten.dev, nodeSelector: {a: b}, root: /tree}}`,
-	"DRA":            `{dra: {enabled: true}}`,
-	"monitored":      `{monitoring: {serviceMonitor: {enabled: true, labels: {release: prometheus}}, rules: {enabled: true}, dashboards: {enabled: true}}}`,
-}
+// variants are every switch of the values, on and off.
+var variants = func() map[string]string {
+	text, err := os.ReadFile("testdata/variants.yaml")
+	if err != nil {
+		panic(err)
+	}
+	var values map[string]any
+	if err := sigs.Unmarshal(text, &values); err != nil {
+		panic(err)
+	}
+	all := map[string]string{}
+	for name, value := range values {
+		one, err := sigs.Marshal(value)
+		if err != nil {
+			panic(err)
+		}
+		all[name] = string(one)
+	}
+	return all
+}()
 
 // custom are kinds of other projects: what they mean is checked where they are used.
-var custom = []string{"monitoring.coreos.com"}
+var custom = []string{"monitoring.coreos.com", "cert-manager.io"}
 
 func render(t *testing.T, values string) (string, error) {
 	t.Helper()
@@ -100,21 +110,23 @@ func TestEveryManifestIsOfTheAPI(t *testing.T) {
 
 func TestWrongValuesAreRefused(t *testing.T) {
 	for values, want := range map[string]string{
-		`{imgae: {}}`:                                      "imgae",
-		`{image: {repository: ""}}`:                        "repository",
-		`{image: {digest: "sha256:abc"}}`:                  "digest",
-		`{image: {pullPolicy: Sometimes}}`:                 "pullPolicy",
-		`{libraries: {from: registry}}`:                    "from",
-		`{libraries: {hostPath: var/lib}}`:                 "hostPath",
-		`{libraries: {hostPath: /a/$(touch b)}}`:           "hostPath",
-		`{webhook: {replicas: 0}}`:                         "replicas",
-		`{webhook: {canaryInterval: soon}}`:                "canaryInterval",
-		`{devices: {enabled: true}, dra: {enabled: true}}`: "twice",
-		`{devices: {share: 0}}`:                            "share",
-		`{devices: {domain: "a/b"}}`:                       "domain",
-		`{agent: {enabled: "yes"}}`:                        "enabled",
-		`{agent: {enabled: false}}`:                        "needs the agent",
-		`{monitoring: {serviceMonitor: {on: 1}}}`:          "on",
+		`{imgae: {}}`:                                       "imgae",
+		`{image: {repository: ""}}`:                         "repository",
+		`{image: {digest: "sha256:abc"}}`:                   "digest",
+		`{image: {pullPolicy: Sometimes}}`:                  "pullPolicy",
+		`{libraries: {from: registry}}`:                     "from",
+		`{libraries: {hostPath: var/lib}}`:                  "hostPath",
+		`{libraries: {hostPath: /a/$(touch b)}}`:            "hostPath",
+		`{webhook: {replicas: 0}}`:                          "replicas",
+		`{webhook: {canaryInterval: soon}}`:                 "canaryInterval",
+		`{devices: {enabled: true}, dra: {enabled: true}}`:  "twice",
+		`{webhook: {certManager: {issuer: {kind: Vault}}}}`: "kind",
+		`{dra: {evict: 1}}`:                                 "evict",
+		`{devices: {share: 0}}`:                             "share",
+		`{devices: {domain: "a/b"}}`:                        "domain",
+		`{agent: {enabled: "yes"}}`:                         "enabled",
+		`{agent: {enabled: false}}`:                         "needs the agent",
+		`{monitoring: {serviceMonitor: {on: 1}}}`:           "on",
 	} {
 		if _, err := render(t, values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", values, err)
@@ -215,6 +227,50 @@ func TestTheImageIsWhatTheValuesSay(t *testing.T) {
 	}
 }
 
+// Whoever lets cert-manager do it gives the webhook no right to certificates, nor to say whom to trust.
+func TestCertManagerKeepsTheCertificateIfAskedTo(t *testing.T) {
+	for name, own := range map[string]bool{"as it comes": true, "cert-manager": false, "its issuer": false} {
+		text, err := render(t, variants[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for part, want := range map[string]bool{
+			"hasten-webhook-certificate": own, "mutatingwebhookconfigurations": own, "--certificates=": !own, "kind: Certificate\n": !own,
+			"secretName: hasten-webhook-cert-manager\n": !own, "{secretName: hasten-webhook-cert-manager}": !own,
+			"cert-manager.io/inject-ca-from: hasten-system/hasten-webhook": !own, "dnsNames: [hasten-webhook.hasten-system.svc]": !own,
+			"kind: Issuer\nmetadata": name == "cert-manager", "kind: ClusterIssuer\n    name: ours": name == "its issuer",
+		} {
+			if strings.Contains(text, part) != want {
+				t.Errorf("%s: %q: %t", name, part, !want)
+			}
+		}
+	}
+}
+
+// What is served says how busy whose programs are: nobody reads it whom the API server does not know.
+func TestReadersHaveToBeKnown(t *testing.T) {
+	text, err := render(t, variants["monitored"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(text, "scheme: https\n") != 2 || strings.Count(text, "bearerTokenFile: ") != 2 {
+		t.Error("Prometheus does not say who it is")
+	}
+	for _, object := range objects(t, text) {
+		switch one := object.(type) {
+		case *rbacv1.ClusterRole:
+			reviews := slices.ContainsFunc(one.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "tokenreviews") })
+			if want := one.Name == "hasten-agent" || one.Name == "hasten-webhook"; reviews != want {
+				t.Errorf("%s may ask who somebody is: %t", one.Name, reviews)
+			}
+		case *rbacv1.ClusterRoleBinding:
+			if one.Name == "hasten-reader" && (len(one.Subjects) != 2 || one.Subjects[1].Name != "prometheus" || one.Subjects[1].Namespace != "monitoring") {
+				t.Errorf("%+v", one.Subjects)
+			}
+		}
+	}
+}
+
 const packaging = "../../../../packaging/"
 
 // What the chart brings for Prometheus Operator and Grafana is what packaging has for everybody else.
@@ -302,25 +358,88 @@ func TestOnlyMetricsThatExistAreAskedFor(t *testing.T) {
 	}
 }
 
-// A figure in the docs is one that was measured.
-func TestTheDocsQuoteTheMeasurement(t *testing.T) {
-	text, err := os.ReadFile("../../../../docs/results/kubernetes-scale.json")
+// What a newcomer pastes: values that the chart has, keys that somebody reads, and names of what the chart makes.
+func TestWhatTheDocsSayToTypeExists(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/kubernetes.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	docs := string(text)
+	from, err := Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := 0
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(docs, -1) {
+		for _, line := range strings.Split(strings.ReplaceAll(block[1], "\\\n", " "), "\n") {
+			values := map[string]any{}
+			for _, set := range regexp.MustCompile(`--set(?:-string)? (\S+)`).FindAllStringSubmatch(line, -1) {
+				commands++
+				if err := strvals.ParseInto(set[1], values); err != nil {
+					t.Errorf("%s: %v", line, err)
+				}
+			}
+			if _, err := Render(from, "hasten-system", values); err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+		}
+	}
+	if commands < 5 {
+		t.Errorf("only %d values were found", commands)
+	}
+	// In the text: `agent.debugfs=true`.
+	for _, set := range regexp.MustCompile("`(?:--set )?([a-z]+\\.[a-zA-Z.]+=[a-z]+)`").FindAllStringSubmatch(docs, -1) {
+		values := map[string]any{}
+		if strvals.ParseInto(set[1], values) != nil {
+			t.Error(set[1])
+		}
+		// Two need another beside them.
+		if _, err := Render(from, "hasten-system", values); err != nil && !strings.Contains(err.Error(), "needs the agent") && !strings.HasPrefix(set[1], "hasten.dev/") {
+			t.Errorf("%s: %v", set[1], err)
+		}
+	}
+	keys, err := os.ReadFile("../inject/keys.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile(`[^.](hasten\.dev/[a-z-]*[a-z])`).FindAllStringSubmatch(docs, -1) {
+		// A resource name, with devices.domain=hasten.dev.
+		if key := found[1]; !strings.Contains(string(keys), `"`+key+`"`) && key != "hasten.dev/qat-cy" {
+			t.Errorf("nobody reads %s", key)
+		}
+	}
+	made, err := render(t, variants["DRA"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"hasten-switch", "hasten-reader", "hasten-explain", "hasten-qat", "hasten-iaa", "hasten-dsa", "hasten-dlb"} {
+		if !strings.Contains(docs, name) || !strings.Contains(made, "name: "+name+"\n") {
+			t.Errorf("%s is not in both", name)
+		}
+	}
+}
+
+// A figure in the docs is one that was measured.
+func TestTheDocsQuoteTheMeasurement(t *testing.T) {
 	docs, err := os.ReadFile("../../../../docs/kubernetes.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var report struct {
-		Rows []struct{ What, Value string } `json:"rows"`
-	}
-	if err := sigs.Unmarshal(text, &report); err != nil || len(report.Rows) < 5 {
-		t.Fatal(err, report)
-	}
-	for _, row := range report.Rows {
-		if line := fmt.Sprintf("| %s | %s |\n", row.What, row.Value); !strings.Contains(string(docs), line) {
-			t.Errorf("docs/kubernetes.md lacks the row %s", line)
+	for _, name := range []string{"scale", "e2e"} {
+		text, err := os.ReadFile("../../../../docs/results/kubernetes-" + name + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var report struct {
+			Rows []struct{ What, Value string } `json:"rows"`
+		}
+		if err := sigs.Unmarshal(text, &report); err != nil || len(report.Rows) < 5 {
+			t.Fatal(name, err, report)
+		}
+		for _, row := range report.Rows {
+			if line := fmt.Sprintf("| %s | %s |\n", row.What, row.Value); !strings.Contains(string(docs), line) {
+				t.Errorf("docs/kubernetes.md lacks the row %s", line)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package devices
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"os"
@@ -18,6 +19,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"hasten.dev/kubernetes/internal/cdi"
 )
 
 // machine is what `hasten check --json` says of the tree that e2e/devices.sh makes.
@@ -210,7 +213,7 @@ func (k *kubelet) start() {
 
 func (k *kubelet) plugin(resource string) api.DevicePluginClient {
 	k.Helper()
-	connection, err := grpc.NewClient("unix://"+filepath.Join(k.folder, newPlugin(resource).endpoint), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	connection, err := grpc.NewClient("unix://"+filepath.Join(k.folder, newPlugin(resource, "").endpoint), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -356,6 +359,32 @@ func TestAContainerGetsWhatItNeedsAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestTheRuntimeIsToldOfDevicesByTheirNamesIfAskedTo(t *testing.T) {
+	facts := machine(t)
+	folder := filepath.Join(t.TempDir(), "cdi")
+	manager := &Manager{Facts: func(context.Context) ([]Facts, error) { return facts, nil }, Options: Options{Share: 2, CDI: folder}, plugins: map[string]*plugin{}}
+	manager.look(context.Background())
+	given, err := manager.plugins["iaa.intel.com/wq-user-shared"].Allocate(context.Background(), &api.AllocateRequest{ContainerRequests: []*api.ContainerAllocateRequest{{DevicesIds: []string{"iax1-wq1.0-1"}}}})
+	if err != nil || len(given.ContainerResponses[0].Devices) != 0 || given.ContainerResponses[0].CdiDevices[0].Name != "hasten.dev/iaa-wq-user-shared=iax1-wq1.0-1" {
+		t.Fatalf("%v %v", given, err)
+	}
+	text, err := os.ReadFile(cdi.File(folder, "iaa-wq-user-shared"))
+	var spec cdi.Spec
+	if err != nil || json.Unmarshal(text, &spec) != nil || spec.Kind != "hasten.dev/iaa-wq-user-shared" || spec.Devices[1].Name != "iax1-wq1.0-1" || spec.Devices[1].Edits.Nodes[0].Path != "/dev/iax/wq1.0" {
+		t.Errorf("%v %s", err, text)
+	}
+	// What cannot be told to the runtime is not offered to the kubelet.
+	blocked := &Manager{Facts: manager.Facts, Options: Options{CDI: cdi.File(folder, "iaa-wq-user-shared") + "/x"}, plugins: map[string]*plugin{}}
+	blocked.look(context.Background())
+	if devices, _ := blocked.plugins["dlb.intel.com/pf"].now(); len(devices) != 0 {
+		t.Error(devices)
+	}
+	other := Options{Domain: "hasten.dev"}
+	if class := newPlugin(other.resource("qat", "cy"), "").class(); class != "qat-cy" {
+		t.Error(class)
+	}
+}
+
 func TestAKubeletThatRestartsIsToldAgain(t *testing.T) {
 	s := begin(t)
 	for round := 2; round < 4; round++ {
@@ -370,7 +399,7 @@ func TestAKubeletThatRestartsIsToldAgain(t *testing.T) {
 	}
 	// Somebody may remove the socket alone.
 	before := s.registrations("dlb.intel.com/pf")
-	if err := os.Remove(filepath.Join(s.folder, newPlugin("dlb.intel.com/pf").endpoint)); err != nil {
+	if err := os.Remove(filepath.Join(s.folder, newPlugin("dlb.intel.com/pf", "").endpoint)); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "that one is known again", func() bool { return s.registrations("dlb.intel.com/pf") > before })

@@ -70,10 +70,17 @@ func (m *Manager) look(ctx context.Context) {
 	offers := Offers(facts, m.Options)
 	for resource := range offers {
 		if m.plugins[resource] == nil {
-			m.plugins[resource] = newPlugin(resource)
+			m.plugins[resource] = newPlugin(resource, m.Options.CDI)
 		}
 	}
 	for resource, plugin := range m.plugins {
+		// The runtime first: what the kubelet knows, it may give away. A device that is gone stays specified as it was.
+		if len(offers[resource]) > 0 {
+			if err := plugin.specify(offers[resource]); err != nil {
+				log.FromContext(ctx).Error(err, "the runtime cannot be told of devices: they are offered once it is", "resource", resource)
+				continue
+			}
+		}
 		// One that is gone has none left, and comes back under the same name.
 		if plugin.set(offers[resource]) {
 			for _, device := range offers[resource] {

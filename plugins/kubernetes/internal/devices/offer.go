@@ -17,8 +17,15 @@ type Device struct {
 	NUMA    *int64
 	// Files that a container needs to use it.
 	Files []string
-	// Sick is why it is not offered now; empty if it is.
-	Sick string
+	Fault
+	// Entries of a work queue, which all who have it share.
+	Entries *uint32
+}
+
+// Fault is why a device is not offered now.
+type Fault struct {
+	// Code is a word for programs, and Sick a sentence; both are empty if the device is well.
+	Code, Sick string
 }
 
 // Options of what is offered.
@@ -27,6 +34,8 @@ type Options struct {
 	Domain string
 	// Share is how many containers may have one shared queue.
 	Share int
+	// CDI is the folder of specifications for the runtime; containers get files without it if empty.
+	CDI string
 }
 
 // Offers gives the devices of each resource, in a constant order.
@@ -84,15 +93,15 @@ func qat(one Facts, physical map[string]Facts, groups map[string][]string, add f
 	others := groups[one.File.Path]
 	switch {
 	case one.File.Access == "missing":
-		device.Sick = one.File.Path + " is not there"
+		device.Fault = Fault{"file-missing", one.File.Path + " is not there"}
 	case len(others) > 1:
 		// The kernel gives a group as a whole, to one.
-		device.Sick = "it shares an IOMMU group with " + strings.Join(slices.DeleteFunc(slices.Clone(others), func(a string) bool { return a == one.Address }), ", ") +
-			", so one container could reach what another has: enable ACS, or leave one function to each group"
+		device.Fault = Fault{"iommu-group-shared", "it shares an IOMMU group with " + strings.Join(slices.DeleteFunc(slices.Clone(others), func(a string) bool { return a == one.Address }), ", ") +
+			", so one container could reach what another has: enable ACS, or leave one function to each group"}
 	case strings.HasPrefix(one.File.Path, "/dev/vfio/noiommu-"):
-		device.Sick = "there is no IOMMU, so a container could reach all memory: boot with intel_iommu=on"
+		device.Fault = Fault{"no-iommu", "there is no IOMMU, so a container could reach all memory: boot with intel_iommu=on"}
 	case seen:
-		device.Sick = parent.sick()
+		device.Fault = parent.fault()
 	}
 	services := "generic"
 	if seen && parent.QAT != nil && value(parent.QAT.Services) != "" {
@@ -107,17 +116,17 @@ func qat(one Facts, physical map[string]Facts, groups map[string][]string, add f
 	add("qat", services, device)
 }
 
-// sick is why a physical function, and all of it, cannot be used.
-func (f Facts) sick() string {
+// fault is why a physical function, and all of it, cannot be used.
+func (f Facts) fault() Fault {
 	switch {
 	case f.Driver == nil:
-		return "its physical function " + f.Address + " has no driver"
+		return Fault{"no-driver", "its physical function " + f.Address + " has no driver"}
 	case is(f.State, "down"):
-		return "the device " + f.Address + " is down"
+		return Fault{"down", "the device " + f.Address + " is down"}
 	case f.QAT != nil && is(f.QAT.Heartbeat, "lost"):
-		return "the firmware of " + f.Address + " does not answer"
+		return Fault{"heartbeat-lost", "the firmware of " + f.Address + " does not answer"}
 	}
-	return ""
+	return Fault{}
 }
 
 // servicesName is the driver's word as a resource name: "sym;asym" is "cy", as Intel's plugin calls it.
@@ -148,27 +157,27 @@ func queues(one Facts, share int, add func(string, string, Device)) {
 		for i := range count {
 			add(one.Kind, "wq-user-"+mode, Device{
 				ID: fmt.Sprintf("%s-%s-%d", one.Unit.Name, queue.Name, i), Unit: one.Unit.Name, Address: one.Address, NUMA: one.node(),
-				Files: []string{queue.File.Path}, Sick: one.queueSick(queue, mode),
+				Files: []string{queue.File.Path}, Fault: one.queueFault(queue, mode), Entries: queue.Size,
 			})
 		}
 	}
 }
 
-func (f Facts) queueSick(queue Queue, mode string) string {
+func (f Facts) queueFault(queue Queue, mode string) Fault {
 	served := len(f.Unit.Groups) == 0 || queue.Group == nil || slices.ContainsFunc(f.Unit.Groups, func(g Group) bool { return g.Number == *queue.Group && g.Engines > 0 })
 	switch {
 	case f.Driver == nil || !is(f.Unit.State, "enabled"):
-		return "the device " + f.Unit.Name + " is not enabled"
+		return Fault{"disabled", "the device " + f.Unit.Name + " is not enabled"}
 	case !queue.Enabled:
-		return "the queue " + queue.Name + " is not enabled"
+		return Fault{"queue-disabled", "the queue " + queue.Name + " is not enabled"}
 	case queue.File.Access == "missing":
-		return queue.File.Path + " is not there"
+		return Fault{"file-missing", queue.File.Path + " is not there"}
 	case !served:
-		return "no engine works through the queue " + queue.Name
+		return Fault{"no-engine", "no engine works through the queue " + queue.Name}
 	case mode == "shared" && f.Unit.PASID != nil && !*f.Unit.PASID:
-		return f.Unit.Name + " does not know addresses of processes (PASID): boot with intel_iommu=on,sm_on"
+		return Fault{"no-pasid", f.Unit.Name + " does not know addresses of processes (PASID): boot with intel_iommu=on,sm_on"}
 	}
-	return ""
+	return Fault{}
 }
 
 func dlb(one Facts, add func(string, string, Device)) {
@@ -181,7 +190,7 @@ func dlb(one Facts, add func(string, string, Device)) {
 	}
 	device := Device{ID: one.Address, Unit: one.Address, Address: one.Address, NUMA: one.node(), Files: []string{one.File.Path}}
 	if one.File.Access == "missing" {
-		device.Sick = one.File.Path + " is not there"
+		device.Fault = Fault{"file-missing", one.File.Path + " is not there"}
 	}
 	if is(one.Driver, "vfio-pci") {
 		device.Files = []string{"/dev/vfio/vfio", one.File.Path}

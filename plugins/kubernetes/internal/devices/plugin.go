@@ -18,12 +18,16 @@ import (
 	"google.golang.org/grpc/status"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"hasten.dev/kubernetes/internal/cdi"
 )
 
 // plugin offers one resource.
 type plugin struct {
 	api.UnimplementedDevicePluginServer
 	resource string
+	// cdi is the folder of specifications, or empty.
+	cdi string
 	// endpoint is the name of its socket.
 	endpoint string
 
@@ -38,8 +42,8 @@ type plugin struct {
 	own    inode
 }
 
-func newPlugin(resource string) *plugin {
-	return &plugin{resource: resource, endpoint: "hasten-" + strings.NewReplacer("/", "-", ".", "-").Replace(resource) + ".sock", changed: make(chan struct{})}
+func newPlugin(resource, cdi string) *plugin {
+	return &plugin{resource: resource, cdi: cdi, endpoint: "hasten-" + strings.NewReplacer("/", "-", ".", "-").Replace(resource) + ".sock", changed: make(chan struct{})}
 }
 
 // set exchanges the devices, and says whether that changed anything.
@@ -120,15 +124,40 @@ func (p *plugin) Allocate(_ context.Context, request *api.AllocateRequest) (*api
 }
 
 func (p *plugin) give(to *api.ContainerAllocateResponse, number int, device Device) {
+	if strings.Contains(p.resource, "qat") {
+		// As Intel's plugin names them.
+		to.Envs[fmt.Sprintf("QAT%d", number)] = device.Address
+	}
+	if p.cdi != "" {
+		to.CdiDevices = append(to.CdiDevices, &api.CDIDevice{Name: "hasten.dev/" + p.class() + "=" + device.ID})
+		return
+	}
 	for _, file := range device.Files {
 		if !slices.ContainsFunc(to.Devices, func(d *api.DeviceSpec) bool { return d.HostPath == file }) {
 			to.Devices = append(to.Devices, &api.DeviceSpec{HostPath: file, ContainerPath: file, Permissions: "rw"})
 		}
 	}
-	if strings.Contains(p.resource, "qat") {
-		// As Intel's plugin names them.
-		to.Envs[fmt.Sprintf("QAT%d", number)] = device.Address
+}
+
+// class of the devices by their Container Device Interface: qat-cy for qat.intel.com/cy, and for hasten.dev/qat-cy.
+func (p *plugin) class() string {
+	domain, name, _ := strings.Cut(p.resource, "/")
+	if kind, intel := strings.CutSuffix(domain, ".intel.com"); intel {
+		return kind + "-" + name
 	}
+	return name
+}
+
+// specify tells the runtime which files the devices are, those that are sick included: a container that is made again has what it had.
+func (p *plugin) specify(devices []Device) error {
+	if p.cdi == "" {
+		return nil
+	}
+	var all []cdi.Device
+	for _, device := range devices {
+		all = append(all, cdi.Of(device.ID, device.Files))
+	}
+	return cdi.Write(p.cdi, p.class(), "hasten.dev/"+p.class(), all)
 }
 
 // GetPreferredAllocation keeps a container's devices on one piece of hardware, or else on one NUMA node.

@@ -3,12 +3,11 @@
 package dra
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -17,22 +16,30 @@ import (
 	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 	"k8s.io/dynamic-resource-allocation/resourceslice"
+	health "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"hasten.dev/kubernetes/internal/cdi"
 	"hasten.dev/kubernetes/internal/devices"
 )
 
 // Name of the driver, and the domain of its attributes.
 const Name = "devices.hasten.dev"
 
+// Taint of a device that is sick; its value is a word for why.
+const Taint = Name + "/sick"
+
 // cdiKind is the kind of the CDI devices that containers get.
 const cdiKind = "hasten.dev/claim"
 
 // Driver of one node.
 type Driver struct {
+	health.UnimplementedDRAResourceHealthServer
+
 	// Node is the pool's name, too.
 	Node string
 	// Facts asks for the devices of this node.
@@ -41,9 +48,18 @@ type Driver struct {
 	// CDI is the folder that the runtime reads.
 	CDI   string
 	Every time.Duration
+	// Effect of the taint of a device that is sick: NoSchedule, or NoExecute to evict who has it.
+	Effect resourceapi.DeviceTaintEffect
 
 	lock  sync.Mutex
 	known map[string]device
+	// seen is when the facts were read last, and changed is closed when they are others, or are as good as new.
+	seen    time.Time
+	changed chan struct{}
+	// untainted says that this API server knows no taints, so that what is sick is not published.
+	untainted bool
+	// stale says that what was published is to be published again.
+	stale bool
 }
 
 type device struct {
@@ -77,24 +93,35 @@ func (d *Driver) look(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	known := map[string]device{}
-	for resource, offered := range devices.Offers(facts, d.Options) {
+	// A shared queue is one device here, with shares as its capacity.
+	for kind, offered := range devices.Offers(facts, devices.Options{Share: 1}) {
 		for _, one := range offered {
-			about := describe(resource, one, facts)
+			about := describe(kind, one, facts)
+			if strings.HasSuffix(kind, "-shared") {
+				share(&about, int64(d.Options.Share))
+			}
+			if one.Sick != "" {
+				about.Taints = []resourceapi.DeviceTaint{{Key: Taint, Value: one.Code, Effect: cmp.Or(d.Effect, resourceapi.DeviceTaintEffectNoSchedule)}}
+			}
 			known[about.Name] = device{one, about}
 		}
 	}
 	d.lock.Lock()
 	defer d.lock.Unlock()
-	changed = d.known == nil || !reflect.DeepEqual(d.known, known)
-	d.known = known
+	changed = d.stale || d.known == nil || !reflect.DeepEqual(d.known, known)
+	d.known, d.seen, d.stale = known, time.Now(), false
+	if d.changed != nil {
+		close(d.changed)
+	}
+	d.changed = make(chan struct{})
 	return changed, nil
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
 // describe is a device as claims see it.
-func describe(resource string, one devices.Device, facts []devices.Facts) resourceapi.Device {
-	kind, service, _ := strings.Cut(resource, ".intel.com/")
+func describe(name string, one devices.Device, facts []devices.Facts) resourceapi.Device {
+	kind, service, _ := strings.Cut(name, ".intel.com/")
 	text := func(value string) resourceapi.DeviceAttribute {
 		return resourceapi.DeviceAttribute{StringValue: &value}
 	}
@@ -110,16 +137,28 @@ func describe(resource string, one devices.Device, facts []devices.Facts) resour
 	if one.NUMA != nil {
 		attributes["numaNode"] = resourceapi.DeviceAttribute{IntValue: one.NUMA}
 	}
+	if one.Entries != nil {
+		entries := int64(*one.Entries)
+		attributes["entries"] = resourceapi.DeviceAttribute{IntValue: &entries}
+	}
 	for _, fact := range facts {
 		if fact.Address == one.Address {
 			attributes["model"] = text(fact.Model)
 		}
 	}
-	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(kind+"-"+one.ID), "-"), "-")
-	return resourceapi.Device{Name: name, Attributes: attributes}
+	id := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(kind+"-"+one.ID), "-"), "-")
+	return resourceapi.Device{Name: id, Attributes: attributes}
 }
 
-// resources are what is published: devices that are well. A pod keeps one that has fallen ill; nobody else gets it.
+// share lets a device be had by so many requests, unless one asks for more than a share.
+func share(about *resourceapi.Device, count int64) {
+	yes, one, all := true, resource.MustParse("1"), *resource.NewQuantity(count, resource.DecimalSI)
+	about.AllowMultipleAllocations = &yes
+	about.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{"shares": {Value: all,
+		RequestPolicy: &resourceapi.CapacityRequestPolicy{Default: &one, ValidRange: &resourceapi.CapacityRequestPolicyRange{Min: &one, Step: &one}}}}
+}
+
+// resources are what is published. A device that is sick has a taint: a pod keeps it, and nobody else gets it.
 func (d *Driver) resources() resourceslice.DriverResources {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -129,16 +168,24 @@ func (d *Driver) resources() resourceslice.DriverResources {
 	}
 	var slice resourceslice.Slice
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		if one := d.known[name]; one.Sick == "" {
+		if one := d.known[name]; one.Sick == "" || !d.untainted {
 			slice.Devices = append(slice.Devices, one.about)
 		}
 	}
 	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{d.Node: {Slices: []resourceslice.Slice{slice}}}}
 }
 
-// HandleError implements kubeletplugin.DRAPlugin.
+// HandleError implements kubeletplugin.DRAPlugin. An API server that drops taints would give away what is sick.
 func (d *Driver) HandleError(ctx context.Context, err error, message string) {
 	log.FromContext(ctx).Error(err, message)
+	var dropped *resourceslice.DroppedFieldsError
+	if !errors.As(err, &dropped) || !slices.Contains(dropped.DisabledFeatures(), "DRADeviceTaints") {
+		return
+	}
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	d.stale = d.stale || !d.untainted
+	d.untainted = true
 }
 
 // PrepareResourceClaims implements kubeletplugin.DRAPlugin.
@@ -159,13 +206,16 @@ func (d *Driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Devi
 	_, err := os.Stat(d.file(claim.UID))
 	prepared := err == nil
 	var given []kubeletplugin.Device
-	var spec []cdiDevice
+	var spec []cdi.Device
 	for _, result := range claim.Status.Allocation.Devices.Results {
 		if result.Driver != Name || result.Pool != d.Node {
 			continue
 		}
 		name := string(claim.UID) + "-" + result.Device
-		given = append(given, kubeletplugin.Device{Requests: []string{result.Request}, PoolName: result.Pool, DeviceName: result.Device, CDIDeviceIDs: []string{cdiKind + "=" + name}})
+		if result.ShareID != nil {
+			name += "-" + string(*result.ShareID)
+		}
+		given = append(given, kubeletplugin.Device{Requests: []string{result.Request}, PoolName: result.Pool, DeviceName: result.Device, ShareID: result.ShareID, CDIDeviceIDs: []string{cdiKind + "=" + name}})
 		if prepared {
 			continue
 		}
@@ -183,63 +233,19 @@ func (d *Driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Devi
 	if prepared {
 		return given, nil
 	}
-	return given, d.write(claim.UID, spec)
+	return given, cdi.Write(d.CDI, string(claim.UID), cdiKind, spec)
 }
 
-// cdiSpec is as much of the Container Device Interface as is needed.
-type cdiSpec struct {
-	Version string      `json:"cdiVersion"`
-	Kind    string      `json:"kind"`
-	Devices []cdiDevice `json:"devices"`
-}
-
-type cdiDevice struct {
-	Name  string   `json:"name"`
-	Edits cdiEdits `json:"containerEdits"`
-}
-
-type cdiEdits struct {
-	Nodes []cdiNode `json:"deviceNodes"`
-	Env   []string  `json:"env,omitempty"`
-}
-
-type cdiNode struct {
-	Path        string `json:"path"`
-	Permissions string `json:"permissions"`
-}
-
-func edits(name string, number int, one devices.Device) cdiDevice {
-	device := cdiDevice{Name: name}
-	for _, file := range one.Files {
-		device.Edits.Nodes = append(device.Edits.Nodes, cdiNode{Path: file, Permissions: "rw"})
-	}
+func edits(name string, number int, one devices.Device) cdi.Device {
+	device := cdi.Of(name, one.Files)
 	if strings.HasPrefix(one.Files[0], "/dev/vfio/") {
 		device.Edits.Env = []string{fmt.Sprintf("QAT%d=%s", number, one.Address)}
 	}
 	return device
 }
 
-func (d *Driver) file(claim types.UID) string {
-	return filepath.Join(d.CDI, "hasten.dev-"+string(claim)+".json")
-}
-
-// write makes the file whole or not at all: the runtime may read it at any time, and that it is there says that the claim is
-// prepared.
-func (d *Driver) write(claim types.UID, spec []cdiDevice) error {
-	text, err := json.Marshal(cdiSpec{Version: "0.6.0", Kind: cdiKind, Devices: spec})
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(d.CDI, 0o755); err != nil {
-		return err
-	}
-	// The runtime reads what ends in .json.
-	fresh := d.file(claim) + ".new"
-	if err := os.WriteFile(fresh, text, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(fresh, d.file(claim))
-}
+// file says by being there that the claim is prepared.
+func (d *Driver) file(claim types.UID) string { return cdi.File(d.CDI, string(claim)) }
 
 // UnprepareResourceClaims implements kubeletplugin.DRAPlugin.
 func (d *Driver) UnprepareResourceClaims(_ context.Context, claims []kubeletplugin.NamespacedObject) (map[types.UID]error, error) {

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"strings"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
 
+	"hasten.dev/kubernetes/internal/auth"
 	"hasten.dev/kubernetes/internal/inject"
 )
 
@@ -35,6 +37,19 @@ func Pod(ctx context.Context, api kubernetes.Interface, home, namespace, name st
 		return "", err
 	}
 	return fmt.Sprintf("pod/%s: not seen by hasten\n%s", name, indented(unseen(pod, around))), nil
+}
+
+// reader is the account that may read what agents serve.
+const reader = "hasten-reader"
+
+func rights(home string) string {
+	return "the Role hasten-explain in " + home + " has the rights that are needed"
+}
+
+// proxy reads a path of an agent, through the API server.
+var proxy = func(ctx context.Context, api kubernetes.Interface, home, agent, path, token string) ([]byte, error) {
+	return api.CoreV1().RESTClient().Get().Namespace(home).Resource("pods").SubResource("proxy").Name("https:"+agent+":9469").Suffix(path).
+		SetHeader(auth.Header, token).DoRaw(ctx)
 }
 
 func indented(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") + "\n" }
@@ -63,12 +78,19 @@ func node(ctx context.Context, api kubernetes.Interface, home string, pod *corev
 	if len(found.Items) == 0 {
 		return title + indented("no agent runs there, in the namespace "+home+": it may have no libraries, and nobody counts; see `kubectl get daemonset --all-namespaces`")
 	}
+	// The API server's proxy keeps the caller's own token to itself, and may have none: this one is good for agents only.
+	lifetime := int64(600)
+	token, err := api.CoreV1().ServiceAccounts(home).CreateToken(ctx, reader, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{Audiences: []string{auth.Audience}, ExpirationSeconds: &lifetime}}, metav1.CreateOptions{})
+	if err != nil {
+		return title + indented("its agent cannot be asked: "+err.Error()+"; "+rights(home))
+	}
 	ask := func(path string) ([]byte, error) {
-		return api.CoreV1().Pods(home).ProxyGet("http", found.Items[0].Name, "9469", path, nil).DoRaw(ctx)
+		return proxy(ctx, api, home, found.Items[0].Name, path, token.Status.Token)
 	}
 	facts, err := ask("/facts")
 	if err != nil {
-		return title + indented("its agent does not answer: "+err.Error()+"; the right to `get` pods/proxy in "+home+" is needed")
+		return title + indented("its agent does not answer: "+err.Error()+"; "+rights(home))
 	}
 	metrics, err := ask("/metrics")
 	if err != nil {

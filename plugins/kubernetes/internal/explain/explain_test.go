@@ -3,16 +3,18 @@ package explain
 import (
 	"context"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 
+	"hasten.dev/kubernetes/internal/auth"
 	"hasten.dev/kubernetes/internal/inject"
 )
 
@@ -62,17 +64,6 @@ hasten_cpu_saved_seconds_total{program="nginx",accelerator="tls",op="p-256-sign"
 hasten_breaker_state{program="nginx",accelerator="tls",engine="multibuffer",device="",namespace="shop",pod="web",container="web"} 3
 `
 
-type answer string
-
-func (a answer) DoRaw(context.Context) ([]byte, error) {
-	if a == "" {
-		return nil, errors.New("forbidden")
-	}
-	return []byte(a), nil
-}
-
-func (a answer) Stream(context.Context) (io.ReadCloser, error) { panic("not used") }
-
 func TestANodeAndItsCountersAreAsked(t *testing.T) {
 	web := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: map[string]string{inject.StateKey: "accelerated"},
 		Annotations: map[string]string{inject.Reasons: "web: accelerated: tls"}}, Spec: corev1.PodSpec{NodeName: "one"}}
@@ -80,15 +71,29 @@ func TestANodeAndItsCountersAreAsked(t *testing.T) {
 	idle.Name = "idle"
 	agent := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "hasten-system", Name: "hasten-agent-x", Labels: map[string]string{
 		"app.kubernetes.io/name": "hasten", "app.kubernetes.io/component": "agent"}}, Spec: corev1.PodSpec{NodeName: "one"}}
-	says := map[string]answer{"/facts": facts, "/metrics": metrics}
+	says := map[string]string{"/facts": facts, "/metrics": metrics}
 	api := fake.NewClientset(web, idle, agent)
-	api.AddProxyReactor("pods", func(action clienttesting.Action) (bool, rest.ResponseWrapper, error) {
-		get := action.(clienttesting.ProxyGetAction)
-		if get.GetName() != "hasten-agent-x" || get.GetPort() != "9469" {
-			t.Errorf("%+v", get)
+	api.PrependReactor("create", "serviceaccounts", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		request := action.(clienttesting.CreateActionImpl)
+		asked := request.GetObject().(*authenticationv1.TokenRequest)
+		if request.Subresource != "token" || request.Name != reader || asked.Spec.Audiences[0] != auth.Audience {
+			t.Errorf("%+v", request)
 		}
-		return true, says[get.GetPath()], nil
+		asked.Status.Token = "short-lived"
+		return true, asked, nil
 	})
+	// The API server of a test has no proxy. The real one is asked in e2e.
+	before := proxy
+	defer func() { proxy = before }()
+	proxy = func(_ context.Context, _ kubernetes.Interface, home, name, path, token string) ([]byte, error) {
+		if home != "hasten-system" || name != "hasten-agent-x" || token != "short-lived" {
+			t.Errorf("%s %s %s", home, name, token)
+		}
+		if says[path] == "" {
+			return nil, errors.New("forbidden")
+		}
+		return []byte(says[path]), nil
+	}
 	ask := func(name string) string {
 		t.Helper()
 		text, err := Pod(context.Background(), api, "hasten-system", "shop", name)
@@ -123,7 +128,7 @@ counters
 		t.Error(got)
 	}
 	says["/facts"] = ""
-	if got := ask("web"); !strings.Contains(got, "does not answer: forbidden; the right to `get` pods/proxy") {
+	if got := ask("web"); !strings.Contains(got, "does not answer: forbidden; the Role hasten-explain in hasten-system") {
 		t.Error(got)
 	}
 	if err := api.CoreV1().Pods("hasten-system").Delete(context.Background(), "hasten-agent-x", metav1.DeleteOptions{}); err != nil {

@@ -135,6 +135,7 @@ func Decide(pod *corev1.Pod, around Surroundings) Decision {
 		decision.containers = append(decision.containers, container.Name)
 		decision.Reasons = append(decision.Reasons, Reason{"", container.Name, "accelerated: " + strings.Join(wish.names, ", "), ""})
 	}
+	decision.Reasons = append(decision.Reasons, traps(pod)...)
 	if len(decision.containers) > 0 {
 		decision.State = draw(pod, around)
 	}
@@ -330,6 +331,40 @@ func obstacle(pod *corev1.Pod, container *corev1.Container, node bool) *Reason {
 			"if it does not, set the annotation `"+EnvFrom+": safe` on the pod")
 	}
 	return nil
+}
+
+// traps are what will not work for a container, though nothing keeps it from being accelerated. They have no code: nothing is counted.
+func traps(pod *corev1.Pod) (all []Reason) {
+	for _, container := range candidates(pod) {
+		if !asksForVFIO(container) || mayLock(container) {
+			continue
+		}
+		all = append(all, Reason{"", container.Name, "it asks for QAT, whose library locks memory, and has no right to: the device may fail with ENOMEM, and work is done in software",
+			"add the capability IPC_LOCK, or let the runtime of the node have a high limit of locked memory"})
+	}
+	return all
+}
+
+// asksForVFIO says whether a container has requested QAT, as Intel's plugins name it, or by a domain.
+func asksForVFIO(container *corev1.Container) bool {
+	for name := range container.Resources.Limits {
+		domain, rest, _ := strings.Cut(string(name), "/")
+		if domain == "qat.intel.com" || strings.HasPrefix(rest, "qat-") {
+			return true
+		}
+	}
+	return false
+}
+
+func mayLock(container *corev1.Container) bool {
+	security := container.SecurityContext
+	if security == nil {
+		return false
+	}
+	if security.Privileged != nil && *security.Privileged {
+		return true
+	}
+	return security.Capabilities != nil && (slices.Contains(security.Capabilities.Add, "IPC_LOCK") || slices.Contains(security.Capabilities.Add, "ALL"))
 }
 
 func sets(container *corev1.Container, name string) bool {

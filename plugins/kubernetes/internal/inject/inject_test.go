@@ -163,6 +163,22 @@ func TestWhatIsAcceleratedNonetheless(t *testing.T) {
 	}
 }
 
+// Intel's users find ENOMEM in a log, and hours later the reason (device plugins #319, #1700; OpenShift #122, #145).
+func TestWhoeverAsksForQATIsToldOfLockedMemory(t *testing.T) {
+	for text, told := range map[string]bool{
+		`{spec: {containers: [{name: a, resources: {limits: {qat.intel.com/cy: 1}}}]}}`:                                                     true,
+		`{spec: {containers: [{name: a, resources: {limits: {hasten.dev/qat-dc: 1}}, securityContext: {capabilities: {drop: [ALL]}}}]}}`:    true,
+		`{spec: {containers: [{name: a, resources: {limits: {qat.intel.com/cy: 1}}, securityContext: {capabilities: {add: [IPC_LOCK]}}}]}}`: false,
+		`{spec: {containers: [{name: a, resources: {limits: {qat.intel.com/cy: 1}}, securityContext: {privileged: true}}]}}`:                false,
+		`{spec: {containers: [{name: a, resources: {limits: {iaa.intel.com/wq-user-shared: 1, cpu: 1}}}]}}`:                                 false,
+	} {
+		got := inject(pod(t, text), Surroundings{})
+		if strings.Contains(got.Annotations[Reasons], "IPC_LOCK") != told || got.Labels[StateKey] != "accelerated" || Decide(pod(t, text), Surroundings{}).Codes() != nil {
+			t.Errorf("%s: %s", text, got.Annotations[Reasons])
+		}
+	}
+}
+
 func TestExistingValuesStayInFront(t *testing.T) {
 	for before, after := range map[string]string{
 		"/lib/jemalloc.so":         "/lib/jemalloc.so:" + Shim,

@@ -23,6 +23,10 @@ const (
 	Withdraw = "hasten.dev/withdraw"
 	// Annotation of a namespace, written when its canary is held: why.
 	Held = "hasten.dev/held"
+	// Annotation of a namespace: the metric of its pods that counts requests, by which the CPU of canaries is divided.
+	Requests = "hasten.dev/requests"
+	// Annotation of a namespace, written while it has a canary: how the CPU of its pods compares.
+	CanaryCPU = "hasten.dev/canary-cpu"
 	// Annotation of a namespace, written while it has a canary: what its judge remembers.
 	Judge = "hasten.dev/canary-judge"
 

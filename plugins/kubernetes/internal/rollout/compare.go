@@ -32,9 +32,9 @@ func choose(n, k int) float64 {
 	return a - b - c
 }
 
-// Judge tests each time that the number of failures has doubled, and spends Bound/2, /4, /8… on these tests, so that looking
-// often does not make a false hold more likely than Bound. It is kept on the namespace: whoever looks next goes on where the
-// last one stopped, and spends nothing twice.
+// Judge tests failures each time that their number has doubled, and costs each time that the time has. Each of the two spends Bound/4,
+// /8, /16… on its tests, so that looking often does not make a false hold more likely than Bound. It is kept on the namespace:
+// whoever looks next goes on where the last one stopped, and spends nothing twice.
 type Judge struct {
 	// Percent of new pods that are accelerated. Pods drawn by another percentage are of another age, which alone makes
 	// failures more or less likely, and are not compared.
@@ -45,14 +45,20 @@ type Judge struct {
 	Next int `json:"next"`
 	// Since is when the percentage was seen first, in seconds since 1970.
 	Since int64 `json:"since"`
+	// CostLooks were spent on costs, and NextCost is when the next is due.
+	CostLooks int   `json:"costLooks,omitempty"`
+	NextCost  int64 `json:"nextCost,omitempty"`
 }
+
+// share of Bound for the look of this number at failures, or at costs.
+func share(look int) float64 { return Bound / 2 * math.Pow(0.5, float64(look)) }
 
 // At begins anew at another percentage, with what is left of Bound.
 func (j Judge) At(percent int, now int64) Judge {
 	if j.Since != 0 && j.Percent == percent {
 		return j
 	}
-	return Judge{Percent: percent, Looks: j.Looks, Since: now}
+	return Judge{Percent: percent, Looks: j.Looks, Since: now, CostLooks: j.CostLooks}
 }
 
 // Look says with what probability chance explains the failures, and whether the canary is to be held. Nobody may learn the
@@ -65,5 +71,5 @@ func (j Judge) Look(accelerated, stock Group) (after Judge, p float64, holds boo
 	j.Looks++
 	j.Next = 2 * failed
 	p = Worse(accelerated, stock)
-	return j, p, p <= Bound*math.Pow(0.5, float64(j.Looks))
+	return j, p, p <= share(j.Looks)
 }

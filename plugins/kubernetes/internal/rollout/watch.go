@@ -31,6 +31,8 @@ const (
 type Watcher struct {
 	API   kubernetes.Interface
 	Every time.Duration
+	// Costs are not compared if nobody can be asked.
+	Costs Costs
 }
 
 // Of the one replica that looks; the others have none.
@@ -94,7 +96,8 @@ func (w *Watcher) one(ctx context.Context, namespace *corev1.Namespace, now time
 		return w.compare(ctx, namespace, inject.Percent(text), now)
 	case remembered:
 		// The next canary is another one.
-		return w.annotate(ctx, namespace, map[string]any{inject.Judge: nil})
+		ratios.DeletePartialMatch(prometheus.Labels{"namespace": namespace.Name})
+		return w.annotate(ctx, namespace, map[string]any{inject.Judge: nil, inject.CanaryCPU: nil})
 	}
 	return nil
 }
@@ -107,20 +110,35 @@ func (w *Watcher) compare(ctx context.Context, namespace *corev1.Namespace, perc
 		}
 	}
 	judge := before.At(percent, now.Unix())
-	accelerated, err := w.count(ctx, namespace.Name, inject.Accelerated, percent, now)
+	accelerated, dear, err := w.count(ctx, namespace.Name, inject.Accelerated, percent, now)
 	if err != nil {
 		return err
 	}
-	stock, err := w.count(ctx, namespace.Name, inject.Stock, percent, now)
+	stock, cheap, err := w.count(ctx, namespace.Name, inject.Stock, percent, now)
 	if err != nil {
 		return err
 	}
 	judge, p, holds := judge.Look(accelerated, stock)
 	changes := map[string]any{}
+	costs := ""
+	if w.Costs != nil && judge.costDue(now) && len(dear) >= fewest && len(cheap) >= fewest {
+		var left float64
+		var found string
+		judge, left = judge.spendCost(now)
+		costs, found, err = w.compareCost(ctx, namespace, judge, dear, cheap, left)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "what pods cost cannot be compared; it is tried again later", "namespace", namespace.Name)
+		}
+		if found != "" {
+			changes[inject.CanaryCPU] = found
+		}
+	}
 	switch {
 	case holds:
 		changes[inject.Held] = fmt.Sprintf("%d of %d accelerated pods failed, %d of %d stock pods (p = %.2g)",
 			accelerated.Failed, accelerated.Pods, stock.Failed, stock.Pods, p)
+	case costs != "":
+		changes[inject.Held] = costs
 	case accelerated.Pods > 0 && stock.Pods > 0 && ripe(namespace, judge, now):
 		changes[inject.Canary] = strconv.Itoa(min(2*percent, 100))
 	}
@@ -171,18 +189,23 @@ func (w *Watcher) each(ctx context.Context, namespace string, state inject.State
 	}
 }
 
-func (w *Watcher) count(ctx context.Context, namespace string, state inject.State, percent int, now time.Time) (group Group, err error) {
+// count counts pods of a kind that were drawn at a percentage, and gives those whose cost may be compared.
+func (w *Watcher) count(ctx context.Context, namespace string, state inject.State, percent int, now time.Time) (group Group, steady []*corev1.Pod, err error) {
 	drawn := strconv.Itoa(percent)
 	err = w.each(ctx, namespace, state, func(pod *corev1.Pod) {
 		if pod.Annotations[inject.Drawn] != drawn {
 			return
 		}
 		group.Pods++
-		if failed(pod, now) {
+		switch {
+		case failed(pod, now):
 			group.Failed++
+		case pod.Status.Phase == corev1.PodRunning && pod.Status.StartTime != nil && now.Sub(pod.Status.StartTime.Time) >= patience:
+			// No more than that is kept of each.
+			steady = append(steady, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID}, Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName}})
 		}
 	})
-	return group, err
+	return group, steady, err
 }
 
 func failed(pod *corev1.Pod, now time.Time) bool {

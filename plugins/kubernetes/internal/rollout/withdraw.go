@@ -15,8 +15,8 @@ import (
 	"hasten.dev/kubernetes/internal/inject"
 )
 
-// share of the accelerated pods of a canary that are evicted at once: one of so many, and at least one.
-const share = 20
+// part of the accelerated pods of a canary that are evicted at once: one of so many, and at least one.
+const part = 20
 
 // withdraw evicts the accelerated pods of a held canary, a few at each look, if the namespace asks for it. Their successors are
 // held. An eviction respects the budgets of the pods; one that has to wait comes again at the next look.
@@ -36,7 +36,7 @@ func (w *Watcher) withdraw(ctx context.Context, namespace *corev1.Namespace) err
 	if err != nil {
 		return err
 	}
-	for _, pod := range pods[:min(len(pods), max(1, len(pods)/share))] {
+	for _, pod := range pods[:min(len(pods), max(1, len(pods)/part))] {
 		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
 			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}}
 		err := w.API.PolicyV1().Evictions(pod.Namespace).Evict(ctx, eviction)

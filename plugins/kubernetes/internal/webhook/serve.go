@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -18,6 +19,7 @@ import (
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"hasten.dev/kubernetes/internal/auth"
 	"hasten.dev/kubernetes/internal/certs"
 	"hasten.dev/kubernetes/internal/claims"
 	"hasten.dev/kubernetes/internal/inject"
@@ -36,6 +38,11 @@ type Options struct {
 	NodeFolder string
 	// Excluded namespaces are never asked about.
 	Excluded []string
+	// AgentToken is a file with a token for agents, and AgentPort is theirs.
+	AgentToken string
+	AgentPort  int
+	// Certificates is a folder that somebody else keeps a certificate in; empty if it is kept here.
+	Certificates string
 }
 
 // Serve runs until the context ends.
@@ -44,15 +51,27 @@ func Serve(ctx context.Context, config *rest.Config, options Options) error {
 	if err != nil {
 		return fmt.Errorf("no client of the API server: %w", err)
 	}
-	keeper := &certs.Keeper{API: api, Namespace: options.Namespace, Service: options.Service, Configuration: options.Configuration}
+	// Whoever asks for metrics uses up the calls of this one, and of no other.
+	reviews, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("no client of the API server: %w", err)
+	}
+	keeper, err := certificates(api, options)
+	if err != nil {
+		return err
+	}
+	shown := []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = keeper.Certificate }}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Cache:                  Cached(options.Namespace, options.Settings.From),
-		Metrics:                metrics.Options{BindAddress: options.Metrics},
+		Cache: Cached(options.Namespace, options.Settings.From),
+		Metrics: metrics.Options{BindAddress: options.Metrics, SecureServing: true, TLSOpts: shown,
+			FilterProvider: func(*rest.Config, *http.Client) (metrics.Filter, error) {
+				filter := &auth.Filter{API: reviews}
+				return func(_ logr.Logger, handler http.Handler) (http.Handler, error) { return filter.Wrap(handler), nil }, nil
+			}},
 		HealthProbeBindAddress: options.Health,
 		LeaderElection:         true, LeaderElectionID: "hasten-webhook", LeaderElectionNamespace: options.Namespace,
 		LeaderElectionReleaseOnCancel: true,
-		WebhookServer: webhook.NewServer(webhook.Options{Host: options.Host, Port: options.Port,
-			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = keeper.Certificate }}}),
+		WebhookServer:                 webhook.NewServer(webhook.Options{Host: options.Host, Port: options.Port, TLSOpts: shown}),
 	})
 	if err != nil {
 		return fmt.Errorf("the webhook cannot be set up: %w", err)
@@ -73,7 +92,21 @@ func Serve(ctx context.Context, config *rest.Config, options Options) error {
 	return mgr.Start(ctx)
 }
 
-func parts(mgr ctrl.Manager, api kubernetes.Interface, keeper *certs.Keeper, options Options) error {
+// keeper of a certificate.
+type keeper interface {
+	Run(context.Context) error
+	Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	Ready() error
+}
+
+func certificates(api kubernetes.Interface, options Options) (keeper, error) {
+	if options.Certificates != "" {
+		return certs.Read(options.Certificates)
+	}
+	return &certs.Keeper{API: api, Namespace: options.Namespace, Service: options.Service, Configuration: options.Configuration}, nil
+}
+
+func parts(mgr ctrl.Manager, api kubernetes.Interface, keeper keeper, options Options) error {
 	handler := &Handler{Around: &Cluster{Reader: mgr.GetClient(), Namespace: options.Namespace, From: options.Settings.From}, Settings: options.Settings}
 	mgr.GetWebhookServer().Register("/mutate", &webhook.Admission{Handler: handler})
 	// A canary is looked after by one replica; certificates and answers by each.
@@ -85,6 +118,9 @@ func parts(mgr ctrl.Manager, api kubernetes.Interface, keeper *certs.Keeper, opt
 		}
 	}
 	watcher := &rollout.Watcher{API: api, Every: options.LookEvery}
+	if options.AgentToken != "" {
+		watcher.Costs = rollout.Agents(api, options.Namespace, options.AgentPort, options.AgentToken)
+	}
 	return errors.Join(
 		mgr.Add(everywhere{manager.RunnableFunc(keeper.Run)}),
 		mgr.Add(manager.RunnableFunc(watcher.Run)),
