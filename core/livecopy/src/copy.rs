@@ -66,7 +66,7 @@ pub fn snapshot(pid: i32, out: &Path) -> Result<Written, LiveError> {
     let _ = fs::write(format!("/proc/{}/oom_score_adj", copy.0), "1000");
     let mappings = space::now(copy.0, &before).map_err(system("the copy's mappings"))?;
     let core = CoreFile::of(copy.0, &threads, &mappings, &memory).map_err(system("the copy's memory"))?;
-    let mut to = Packer::new(BufWriter::with_capacity(1 << 20, file));
+    let mut to = Packer::new(BufWriter::with_capacity(1 << 20, file)).map_err(write)?;
     let written = core.write(&mut to).and_then(|present| Ok((present, to.finish()?)));
     let (present, to) = written.map_err(|error| match error.downcast::<LiveError>() {
         Ok(LiveError::GivenUp { what, least, .. }) => LiveError::GivenUp { pid, what, least },
