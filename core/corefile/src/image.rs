@@ -37,6 +37,8 @@ pub(crate) struct Image<'a> {
     pub(crate) files: Vec<MappedFile>,
     /// What the headers promise and the file does not hold.
     pub(crate) missing: u64,
+    /// Bytes of the file that belong to no segment yet: a hostile one names the same bytes again and again.
+    left: u64,
 }
 
 const LOAD: u32 = 1;
@@ -58,8 +60,9 @@ impl<'a> Image<'a> {
         if half(bytes, 18) != X86_64 {
             return Err("it comes from another architecture than x86-64");
         }
+        let left = bytes.len() as u64;
         let mut image =
-            Self { bytes, segments: Vec::new(), threads: Vec::new(), files: Vec::new(), missing: 0 };
+            Self { bytes, segments: Vec::new(), threads: Vec::new(), files: Vec::new(), missing: 0, left };
         for header in headers(bytes) {
             match header.kind {
                 LOAD => image.load(&header),
@@ -72,10 +75,11 @@ impl<'a> Image<'a> {
     }
 
     fn load(&mut self, header: &Header) {
-        let there = (self.bytes.len() as u64).saturating_sub(header.offset).min(header.size);
+        let there = (self.bytes.len() as u64).saturating_sub(header.offset).min(header.size).min(self.left);
         self.missing = self.missing.saturating_add(header.size - there);
         let Some(end) = header.address.checked_add(there) else { return };
         if there > 0 {
+            self.left -= there;
             self.segments.push(Segment {
                 start: header.address,
                 end,

@@ -24,4 +24,4 @@ mod stack;
 mod walk;
 
 pub use error::CoreError;
-pub use report::{Core, Entry, Frame, Heap, Options, Report, Retainer, Thread};
+pub use report::{Core, Entry, Frame, Heap, Options, Program, Report, Retainer, Thread};

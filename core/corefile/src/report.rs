@@ -111,6 +111,21 @@ pub struct Retainer {
     pub held_by: Vec<String>,
 }
 
+/// The program that a core file is of.
+#[derive(Debug)]
+pub struct Program(Binary);
+
+impl Program {
+    /// Reads what a program says of V8, whatever it is that died.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or does not say.
+    pub fn read(path: &Path) -> Result<Self, CoreError> {
+        Binary::alone(path).map(Self)
+    }
+}
+
 /// A core file that is read.
 #[derive(Debug)]
 pub struct Core;
@@ -124,21 +139,46 @@ impl Core {
     pub fn report(path: &Path, options: &Options<'_>) -> Result<Report, CoreError> {
         let (bytes, cut) = packed::open(path)?;
         let image = Image::parse(&bytes).map_err(|why| CoreError::NoCore { path: path.to_owned(), why })?;
-        let binary = Binary::find(&image, options.node)?;
-        let layout = Layout::of(&binary)?;
-        let pages = Pages::find(&image).ok_or(CoreError::TooLarge { what: "words", limit: NONE })?;
+        let program = Program(Binary::find(&image, options.node)?);
+        Self::of_image(&image, path, cut, &program, options)
+    }
+
+    /// Tells what the bytes of a core file show, of a program that is known.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are no core file, or not one of that program.
+    pub fn report_bytes(
+        bytes: &[u8],
+        program: &Program,
+        options: &Options<'_>,
+    ) -> Result<Report, CoreError> {
+        let path = Path::new("-");
+        let image = Image::parse(bytes).map_err(|why| CoreError::NoCore { path: path.to_owned(), why })?;
+        Self::of_image(&image, path, false, program, options)
+    }
+
+    fn of_image(
+        image: &Image<'_>,
+        path: &Path,
+        cut: bool,
+        program: &Program,
+        options: &Options<'_>,
+    ) -> Result<Report, CoreError> {
+        let layout = Layout::of(&program.0)?;
+        let pages = Pages::find(image).ok_or(CoreError::TooLarge { what: "words", limit: NONE })?;
         if pages.list.is_empty() {
             return Err(CoreError::NoHeap);
         }
-        let mut report = Report::new(path, &image, &binary, cut);
-        let mut walker = Walker::new(&image, &pages, &layout);
+        let mut report = Report::new(path, image, &program.0, cut);
+        let mut walker = Walker::new(image, &pages, &layout);
         if options.stack_only {
-            let view = View::new(&image, &pages, &layout, &walker.maps);
+            let view = View::new(image, &pages, &layout, &walker.maps);
             report.stacks(&view, options.redact);
             return Ok(report);
         }
         let objects = walker.walk()?;
-        report.stacks(&View::new(&image, &pages, &layout, &walker.maps), options.redact);
+        report.stacks(&View::new(image, &pages, &layout, &walker.maps), options.redact);
         report.heap(&walker, &objects, options)?;
         Ok(report)
     }
@@ -175,12 +215,13 @@ impl Report {
 
     fn stacks(&mut self, view: &View<'_>, redact: bool) {
         let name = |index| if index == 0 { "main".to_owned() } else { format!("thread {index}") };
+        let mut words = stack::WORDS;
         let threads = view.image.threads.iter().enumerate();
         self.threads = threads
             .map(|(index, thread)| Thread {
                 id: thread.id,
                 name: name(index),
-                frames: stack::frames(view, thread, redact),
+                frames: stack::frames(view, thread, &mut words, redact),
             })
             .collect();
     }
