@@ -64,9 +64,11 @@ fuzz_target!(|data: &[u8]| {
         assert!(!patients.is_empty(), "scripts/nodes.sh brings releases of Node.js");
         let mut patient = patients[choice as usize % patients.len()].borrow_mut();
         let options = Options {
-            heapsnapshot: (choice & 64 != 0).then_some(Path::new("/dev/null")),
+            heapsnapshot: (choice >= 224).then_some(Path::new("/dev/null")),
             object: Some(u64::from(choice)),
-            grep: (choice & 128 != 0).then_some("planted"),
+            path: (choice & 16 != 0).then_some(u64::from(choice)),
+            tree: choice & 32 != 0,
+            grep: (choice & 64 != 0).then_some("planted"),
             ..Options::default()
         };
         if let Ok(report) = patient.suffer(steps, &options) {

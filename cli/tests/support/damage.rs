@@ -32,8 +32,9 @@ pub struct Patient {
 
 impl Patient {
     pub fn new(bytes: Vec<u8>, program: Program) -> Self {
-        let words = (0..bytes.len() as u32 / 8).filter(|&index| word(&bytes, index as usize * 8) != 0);
-        Self { words: words.collect(), bytes, program }
+        let words = bytes.chunks_exact(8).enumerate().filter(|(_, word)| **word != [0; 8]);
+        let words = words.map(|(index, _)| index as u32).collect();
+        Self { words, bytes, program }
     }
 
     /// What is told of the file after such damage; then it is whole again.

@@ -43,7 +43,7 @@ impl Binary {
         Self::read(None, path, None)
     }
 
-    fn read(image: Option<&Image<'_>>, path: &Path, base: Option<u64>) -> Result<Self, CoreError> {
+    pub(crate) fn read(image: Option<&Image<'_>>, path: &Path, base: Option<u64>) -> Result<Self, CoreError> {
         let read = |error| CoreError::Read { path: path.to_owned(), error };
         let other = |why: &str| CoreError::OtherBinary { path: path.to_owned(), why: why.to_owned() };
         let file = std::fs::File::open(path).map_err(read)?;

@@ -1,6 +1,7 @@
 //! What was in memory: the segments and notes of a core file, over the file's bytes.
 
 use crate::bytes::{half, int, word};
+use crate::live::Memory;
 
 /// Contiguous memory that is contiguous in the file, too.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +40,8 @@ pub(crate) struct Image<'a> {
     pub(crate) missing: u64,
     /// Bytes of the file that belong to no segment yet: a hostile one names the same bytes again and again.
     left: u64,
+    /// Of a process that runs, memory is read as it is asked for, and there are no bytes.
+    live: Option<&'a Memory>,
 }
 
 const LOAD: u32 = 1;
@@ -62,7 +65,7 @@ impl<'a> Image<'a> {
         }
         let left = bytes.len() as u64;
         let mut image =
-            Self { bytes, segments: Vec::new(), threads: Vec::new(), files: Vec::new(), missing: 0, left };
+            Self { bytes, segments: Vec::new(), threads: Vec::new(), files: Vec::new(), missing: 0, left, live: None };
         for header in headers(bytes) {
             match header.kind {
                 LOAD => image.load(&header),
@@ -72,6 +75,16 @@ impl<'a> Image<'a> {
         }
         image.merge();
         Ok(image)
+    }
+
+    /// Of a process that stands still.
+    pub(crate) fn live(
+        segments: Vec<Segment>,
+        threads: Vec<Thread>,
+        files: Vec<MappedFile>,
+        memory: &'a Memory,
+    ) -> Self {
+        Self { bytes: &[], segments, threads, files, missing: 0, left: 0, live: Some(memory) }
     }
 
     fn load(&mut self, header: &Header) {
@@ -135,6 +148,9 @@ impl<'a> Image<'a> {
 
     /// Up to `length` bytes; fewer where memory ends.
     pub(crate) fn at(&self, address: u64, length: usize) -> &'a [u8] {
+        if let Some(memory) = self.live {
+            return memory.at(address, length);
+        }
         let Some(segment) = self.segment(address) else { return &[] };
         let offset = segment.offset + (address - segment.start) as usize;
         let there = (segment.end - address) as usize;
