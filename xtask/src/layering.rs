@@ -102,6 +102,7 @@ const LAYERS: [(&str, &[&str]); 33] = [
         &[
             "hasten-bench",
             "hasten-charts",
+            "hasten-corefile",
             "hasten-deflate",
             "hasten-evidence",
             "hasten-export",

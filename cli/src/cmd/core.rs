@@ -138,7 +138,9 @@ fn private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
     let file = file.and_then(|mut file| {
         // One that was there before may be open to others.
-        file.set_permissions(Permissions::from_mode(0o600))?;
+        if file.metadata()?.is_file() {
+            file.set_permissions(Permissions::from_mode(0o600))?;
+        }
         file.write_all(bytes)
     });
     Ok(file.map_err(failed)?)

@@ -3,7 +3,7 @@
 use hasten_corefile::{Core, CoreError, Options, Program, Report};
 
 /// One step of damage takes so many bytes.
-pub const STEP: usize = 8;
+pub(crate) const STEP: usize = 8;
 /// The headers and notes of a core file are within so many bytes.
 const HEAD: usize = 16 << 10;
 /// Sizes, numbers and addresses that nobody has.
@@ -23,22 +23,22 @@ const ABSURD: [u64; 12] = [
 ];
 
 /// A whole core file, which is damaged and mended again and again.
-pub struct Patient {
+pub(crate) struct Patient {
     bytes: Vec<u8>,
     /// The words that are not zero.
     words: Vec<u32>,
-    pub program: Program,
+    program: Program,
 }
 
 impl Patient {
-    pub fn new(bytes: Vec<u8>, program: Program) -> Self {
+    pub(crate) fn new(bytes: Vec<u8>, program: Program) -> Self {
         let words = bytes.chunks_exact(8).enumerate().filter(|(_, word)| **word != [0; 8]);
         let words = words.map(|(index, _)| index as u32).collect();
         Self { words, bytes, program }
     }
 
     /// What is told of the file after such damage; then it is whole again.
-    pub fn suffer(&mut self, steps: &[u8], options: &Options<'_>) -> Result<Report, CoreError> {
+    pub(crate) fn suffer(&mut self, steps: &[u8], options: &Options<'_>) -> Result<Report, CoreError> {
         let mut length = self.bytes.len();
         let mut before = Vec::new();
         for step in steps.chunks_exact(STEP) {
@@ -83,7 +83,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// What holds of every report, whatever the file.
-pub fn check(report: &Report) {
+pub(crate) fn check(report: &Report) {
     assert!((0.0..=1.0).contains(&report.walked_share), "{}", report.walked_share);
     let heap = &report.heap;
     assert!(heap.live_objects <= heap.objects, "{heap:?}");

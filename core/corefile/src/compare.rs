@@ -159,7 +159,11 @@ mod tests {
         );
         let after = report(
             &[("Session", 90, 9000), ("Same", 1, 7), ("New", 2, 50)],
-            &[("a9", "Map", 9000, "Cache @b9"), ("a2", "Array", 500, "Log @b2"), ("c1", "Set", 80, "(stack)")],
+            &[
+                ("a9", "Map", 9000, "Cache @b9"),
+                ("a2", "Array", 500, "Log @b2"),
+                ("c1", "Set", 80, "(stack)"),
+            ],
         );
         let compared = Comparison::of(before, after);
         let names: Vec<_> = compared.growth.iter().map(|growth| (&*growth.name, growth.bytes())).collect();

@@ -64,8 +64,15 @@ impl<'a> Image<'a> {
             return Err("it comes from another architecture than x86-64");
         }
         let left = bytes.len() as u64;
-        let mut image =
-            Self { bytes, segments: Vec::new(), threads: Vec::new(), files: Vec::new(), missing: 0, left, live: None };
+        let mut image = Self {
+            bytes,
+            segments: Vec::new(),
+            threads: Vec::new(),
+            files: Vec::new(),
+            missing: 0,
+            left,
+            live: None,
+        };
         for header in headers(bytes) {
             match header.kind {
                 LOAD => image.load(&header),

@@ -31,7 +31,7 @@ mod walk;
 
 pub use compare::{Comparison, Grown, Growth};
 pub use error::CoreError;
-pub use holders::{TreeBox, Suspect};
+pub use holders::{Suspect, TreeBox};
 pub use live::{Live, Standing};
 pub use page::{PageError, page};
 pub use paths::Step;

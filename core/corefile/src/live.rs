@@ -14,7 +14,8 @@ use crate::objects::View;
 use crate::pages::Pages;
 use crate::report::Report;
 
-const BLOCK: u64 = 64 << 10;
+/// Of most pages of a heap only the header is read.
+const BLOCK: u64 = 4 << 10;
 /// Pieces that do not lie within one block: sources of scripts, above all.
 const SPANS: usize = 4096;
 const SPAN: usize = 64 << 20;
@@ -85,7 +86,8 @@ fn program(pid: i32, image: &Image<'_>) -> Result<Binary, CoreError> {
     let link = format!("/proc/{pid}/exe");
     let target = fs::read_link(&link).unwrap_or_default();
     let base = image.files.iter().find(|file| Path::new(&file.path) == target).map(|file| file.start);
-    Binary::read(Some(image), Path::new(&link), base).or_else(|error| Binary::find(image, None).map_err(|_| error))
+    Binary::read(Some(image), Path::new(&link), base)
+        .or_else(|error| Binary::find(image, None).map_err(|_| error))
 }
 
 /// What a process has mapped, and where it is read from.
@@ -139,9 +141,12 @@ fn mapping(line: &str) -> Option<(Segment, &str)> {
     let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
     let rights = words.next()?.as_bytes();
     let path = words.nth(3).unwrap_or_default().trim_start();
-    if rights.first() != Some(&b'r') || rights.get(3) == Some(&b's') || path.starts_with("[v") || start >= end {
+    if rights.first() != Some(&b'r') || rights.get(3) == Some(&b's') || path.starts_with("[v") || start >= end
+    {
         return None;
     }
+    // Programs and libraries, of which the build-id is asked for.
+    let end = if path.starts_with('/') && rights[1] != b'w' { end.min(start + BLOCK) } else { end };
     // There is no file: neighbours in memory are neighbours.
     let offset = usize::try_from(start).ok()?;
     Some((Segment { start, end, offset, writable: rights[1] == b'w' }, path))
@@ -185,7 +190,8 @@ impl Memory {
         }
         let index = (offset / BLOCK) as usize;
         let start = range.start + index as u64 * BLOCK;
-        let block = range.blocks[index].get_or_init(|| self.read(start, BLOCK.min(range.end - start) as usize));
+        let block =
+            range.blocks[index].get_or_init(|| self.read(start, BLOCK.min(range.end - start) as usize));
         &block[within..within + length]
     }
 
@@ -220,9 +226,15 @@ mod tests {
         std::io::Write::write_all(&mut file, &bytes).unwrap();
         let segment = |start, end| Segment { start, end, offset: 0, writable: true };
         let memory = Memory::of(file, &[segment(4096, 100_000), segment(150_000, 300_000)]);
-        for (at, length, there) in
-            [(4096, 8, 8), (69_630, 9, 9), (69_630, 5000, 5000), (99_996, 8, 4), (120_000, 8, 0), (0, 8, 0)]
-        {
+        for (at, length, there) in [
+            (4096, 8, 8),
+            (69_630, 9, 9),
+            (69_630, 5000, 5000),
+            (8190, 8, 8),
+            (99_996, 8, 4),
+            (120_000, 8, 0),
+            (0, 8, 0),
+        ] {
             assert_eq!(memory.at(at as u64, length), &bytes[at..at + there], "{at} {length}");
         }
         // What the kernel has no more is zeros.
@@ -231,11 +243,15 @@ mod tests {
 
     #[test]
     fn only_memory_that_can_be_read_counts() {
-        let told = |line| mapping(line).map(|(segment, path)| (segment.start, segment.writable, path.to_owned()));
-        let line = "00400000-00401000 rw-p 00000000 fe:00 42                         /usr/bin/node with space";
+        let told =
+            |line| mapping(line).map(|(segment, path)| (segment.start, segment.writable, path.to_owned()));
+        let line =
+            "00400000-00401000 rw-p 00000000 fe:00 42                         /usr/bin/node with space";
         assert_eq!(told(line), Some((0x40_0000, true, "/usr/bin/node with space".to_owned())));
         assert_eq!(told("7ffd000-7ffe000 r--p 00000000 00:00 0                          [vvar]"), None);
         assert_eq!(told("100000-140000 ---p 00000000 00:00 0 "), None);
+        let code = mapping("00400000-00900000 r-xp 00000000 fe:00 42 /usr/bin/node").unwrap().0;
+        assert_eq!((code.start, code.end), (0x40_0000, 0x40_1000));
         assert_eq!(told("100000-140000 r-xp 00000000 00:00 0 "), Some((0x10_0000, false, String::new())));
     }
 }

@@ -103,7 +103,10 @@ impl Unpacked {
         self.written = 0;
         let disk = rustix::fs::fstatvfs(&self.to)?;
         if disk.f_bavail < disk.f_blocks / 100 * SPARE {
-            return Err(std::io::Error::new(ErrorKind::StorageFull, "the folder for temporary files is full (TMPDIR)"));
+            return Err(std::io::Error::new(
+                ErrorKind::StorageFull,
+                "the folder for temporary files is full (TMPDIR)",
+            ));
         }
         Ok(())
     }

@@ -142,7 +142,8 @@ impl<'a> Page<'a> {
 }
 
 fn headline(report: &Report) -> String {
-    let place = report.threads.iter().flat_map(|thread| &thread.frames).find(|frame| !frame.script.is_empty());
+    let place =
+        report.threads.iter().flat_map(|thread| &thread.frames).find(|frame| !frame.script.is_empty());
     let at = place.map_or_else(String::new, |frame| format!(" in {}", frame.function));
     let what = if report.signal.starts_with("none") { "Alive" } else { &report.signal };
     match report.histogram.first() {

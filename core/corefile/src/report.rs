@@ -10,7 +10,7 @@ use crate::bytes::word;
 use crate::dominators::Dominators;
 use crate::error::CoreError;
 use crate::graph::{Graph, in_a_table};
-use crate::holders::{TreeBox, Holders, Suspect};
+use crate::holders::{Holders, Suspect, TreeBox};
 use crate::image::Image;
 use crate::layout::{InstanceType, Layout};
 use crate::maps::NONE;
@@ -167,11 +167,7 @@ impl Core {
     /// # Errors
     ///
     /// The bytes are no core file, or not one of that program.
-    pub fn report_bytes(
-        bytes: &[u8],
-        program: &Program,
-        options: &Options<'_>,
-    ) -> Result<Report, CoreError> {
+    pub fn report_bytes(bytes: &[u8], program: &Program, options: &Options<'_>) -> Result<Report, CoreError> {
         let path = Path::new("-");
         let image = Image::parse(bytes).map_err(|why| CoreError::NoCore { path: path.to_owned(), why })?;
         Self::of_image(&image, path, false, program, options)

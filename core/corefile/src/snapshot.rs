@@ -1,9 +1,9 @@
 //! `.heapsnapshot`, as Chrome DevTools and memlab read it, written as it is made.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{BufWriter, Result, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use crate::dominators::Dominators;
@@ -34,6 +34,10 @@ pub(crate) struct Export<'a> {
 impl Export<'_> {
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        // One that was there before may be open to others.
+        if file.metadata()?.is_file() {
+            file.set_permissions(Permissions::from_mode(0o600))?;
+        }
         let holders = self.holders();
         let writer = Writer {
             export: self,

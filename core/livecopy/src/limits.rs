@@ -50,7 +50,8 @@ impl Memory {
 
     /// Of the group that has least room: its limit, and what is free.
     pub(crate) fn limited(&self) -> Option<(u64, u64)> {
-        let groups = self.groups.iter().filter_map(|group| Some((number(group, "memory.max")?, free_of(group)?)));
+        let groups =
+            self.groups.iter().filter_map(|group| Some((number(group, "memory.max")?, free_of(group)?)));
         groups.min_by_key(|(_, free)| *free)
     }
 

@@ -70,7 +70,9 @@ fn resident_and_kept(text: &str) -> u64 {
     let (mut kept, mut resident) = (0, 0);
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("Rss:") {
-            resident = rest.split_ascii_whitespace().next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0) << 10;
+            resident =
+                rest.split_ascii_whitespace().next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0)
+                    << 10;
         } else if let Some(flags) = line.strip_prefix("VmFlags:")
             && flags.split_ascii_whitespace().any(|word| word == "dc")
         {

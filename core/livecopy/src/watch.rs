@@ -125,8 +125,11 @@ fn option<'a>(words: impl Iterator<Item = &'a str>) -> Option<u64> {
     while let Some(word) = words.next() {
         let name = word.replace('_', "-");
         let Some(rest) = name.strip_prefix("--max-old-space-size") else { continue };
-        let number = rest.strip_prefix('=').map_or_else(|| words.peek().map(|next| (*next).to_owned()), |number| Some(number.to_owned()));
-        limit = number.and_then(|number| number.parse::<u64>().ok()).map(|megabytes| megabytes * MB).or(limit);
+        let number = rest
+            .strip_prefix('=')
+            .map_or_else(|| words.peek().map(|next| (*next).to_owned()), |number| Some(number.to_owned()));
+        limit =
+            number.and_then(|number| number.parse::<u64>().ok()).map(|megabytes| megabytes * MB).or(limit);
     }
     limit
 }
@@ -173,7 +176,9 @@ mod tests {
     fn the_group_raises_an_alarm_by_its_events_its_room_and_its_stalls() {
         let folder = tempfile::tempdir().unwrap();
         let group = folder.path();
-        let events = |max: u64| write(group, "memory.events", &format!("low 5\nhigh 2\nmax {max}\noom 0\noom_kill 0\n"));
+        let events = |max: u64| {
+            write(group, "memory.events", &format!("low 5\nhigh 2\nmax {max}\noom 0\noom_kill 0\n"))
+        };
         write(group, "memory.max", "1073741824\n");
         write(group, "memory.stat", "inactive_file 0\n");
         write(group, "memory.current", "209715200\n");
@@ -185,7 +190,11 @@ mod tests {
         assert!(watch.alarm().unwrap().contains("at its limit 4 times"));
         assert_eq!(watch.alarm(), None);
         write(group, "memory.current", "1020000000\n");
-        assert!(watch.alarm().unwrap().contains("51 MB of its control group's 1024 MB"), "{:?}", watch.alarm());
+        assert!(
+            watch.alarm().unwrap().contains("51 MB of its control group's 1024 MB"),
+            "{:?}",
+            watch.alarm()
+        );
         // Pages of files go first.
         write(group, "memory.stat", "inactive_file 900000000\n");
         assert_eq!(watch.alarm(), None);
@@ -215,7 +224,14 @@ mod tests {
     #[test]
     fn only_the_oldest_files_of_the_watch_are_removed() {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["core.7.100.zst", "core.7.90.zst", "core.7.2000.zst", "core.8.1.zst", "core.7.mine.zst", "core.7.1"] {
+        for name in [
+            "core.7.100.zst",
+            "core.7.90.zst",
+            "core.7.2000.zst",
+            "core.8.1.zst",
+            "core.7.mine.zst",
+            "core.7.1",
+        ] {
             write(folder.path(), name, "");
         }
         let removed = keep_newest(folder.path(), "core.7.", 2).unwrap();

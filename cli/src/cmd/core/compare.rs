@@ -40,7 +40,11 @@ pub(super) fn render(comparison: &Comparison) -> String {
         _ = writeln!(text, "{count:>12} {more:>+12} {:>+16}  {}", growth.bytes(), growth.name);
     }
     if !comparison.retainers.is_empty() {
-        _ = writeln!(text, "\n{:>14} {:>14}  grown, of the largest, and who alone holds them", "retained", "more");
+        _ = writeln!(
+            text,
+            "\n{:>14} {:>14}  grown, of the largest, and who alone holds them",
+            "retained", "more"
+        );
     }
     for grown in &comparison.retainers {
         let held = &grown.retainer;

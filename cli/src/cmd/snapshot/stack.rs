@@ -45,7 +45,10 @@ fn render(pid: i32, pause: Pause, report: &Report) -> String {
     let pause = pause.wall.as_secs_f64() * 1e3;
     _ = writeln!(text, "Node.js {node}, process {pid}, which stood still for {pause:.1} ms");
     if report.threads.iter().all(|thread| thread.frames.is_empty()) {
-        _ = writeln!(text, "\nNo thread is in JavaScript: it waits, or runs native code that was not called from there.");
+        _ = writeln!(
+            text,
+            "\nNo thread is in JavaScript: it waits, or runs native code that was not called from there."
+        );
     }
     stacks(&mut text, report);
     text

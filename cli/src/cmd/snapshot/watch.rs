@@ -60,7 +60,13 @@ fn follow(pid: i32, folder: &Path, args: &SnapshotArgs) -> Result<(), Failure> {
         }
         sleep(LOOK);
     }
-    say(args, &Line { json: serde_json::json!({"event": "ended", "pid": pid}), text: format!("process {pid} ended") })
+    say(
+        args,
+        &Line {
+            json: serde_json::json!({"event": "ended", "pid": pid}),
+            text: format!("process {pid} ended"),
+        },
+    )
 }
 
 /// What is said, for people and as a line of JSON.
