@@ -12,7 +12,7 @@ const LAYERS: [(&str, &[&str]); 33] = [
     ("hasten-names", &[]),
     ("hasten-blocks", &[]),
     ("hasten-charts", &[]),
-    ("hasten-corefile", &[]),
+    ("hasten-corefile", &["hasten-charts"]),
     ("hasten-guard", &["hasten-names"]),
     ("hasten-crypto", &["hasten-guard", "hasten-names"]),
     ("hasten-device", &["hasten-guard", "hasten-names"]),
@@ -102,6 +102,7 @@ const LAYERS: [(&str, &[&str]); 33] = [
         &[
             "hasten-bench",
             "hasten-charts",
+            "hasten-corefile",
             "hasten-deflate",
             "hasten-evidence",
             "hasten-export",

@@ -1,17 +1,24 @@
 //! `hasten core`: what a Node.js process held when it died.
 
-use std::fmt::Write;
-use std::path::PathBuf;
+mod compare;
+
+use std::fmt::Write as _;
+use std::fs::{OpenOptions, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use hasten_corefile::{Core, CoreError, Entry, Options, Report};
+use hasten_corefile::{Comparison, Core, CoreError, Entry, Options, Report, page};
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output::print;
 
 const ROWS: usize = 25;
 const FRAMES: usize = 30;
+const DEFAULT_PAGE: &str = "hasten-core.html";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,6 +29,9 @@ Examples:
                                             open it in Chrome DevTools, or with memlab
   hasten core core.1234 --grep sess-17      find strings, then
   hasten core core.1234 --object 1f3a90c1   what an object is, and who holds it
+  hasten core core.1234 --path 1f3a90c1     how it is held: a path from a root
+  hasten core core.1234 --html              the same as a page: hasten-core.html
+  hasten core core.1 --compare core.2       what has grown between two cores of one process
 
 Cores of the kernel and of gcore are read, for Node 18 to 26 on x86-64.
 A core file holds everything that the process had in memory, passwords and keys included.
@@ -50,6 +60,18 @@ pub(crate) struct CoreArgs {
     /// Describe the object at this address, and who holds it
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     object: Option<u64>,
+
+    /// Show how the object at this address is held: a shortest path from a root
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
+    path: Option<u64>,
+
+    /// Compare with a later core file of the same process: what has grown
+    #[arg(long, value_name = "LATER", conflicts_with_all = ["heapsnapshot", "object", "path", "grep", "stack", "html"])]
+    compare: Option<PathBuf>,
+
+    /// Write a page: boxes by size, paths, stack, search
+    #[arg(long, value_name = "OUT", num_args = 0..=1, require_equals = true, default_missing_value = DEFAULT_PAGE, conflicts_with = "stack")]
+    html: Option<PathBuf>,
 
     /// List the strings that hold this text, with their addresses
     #[arg(long, value_name = "TEXT")]
@@ -81,29 +103,67 @@ pub(crate) fn run(args: &CoreArgs) -> Result<ExitCode, Failure> {
         node: args.node.as_deref(),
         heapsnapshot: args.heapsnapshot.as_deref(),
         object: args.object,
+        path: args.path,
+        tree: args.html.is_some(),
         grep: args.grep.as_deref(),
         redact: args.redact,
         stack_only: args.stack,
     };
     let report = Core::report(&args.file, &options)?;
-    let text = match args.json {
-        true => {
-            let json =
-                serde_json::to_string_pretty(&report).map_err(|error| Failure::json("report", &error))?;
-            json + "\n"
-        }
-        false if args.object.is_some() || args.grep.is_some() => found(&report),
-        false => render(&report, args.stack),
+    if let Some(later) = &args.compare {
+        return compared(report, Core::report(later, &options)?, args.json);
+    }
+    if let Some(path) = &args.html {
+        let html = page(&report).map_err(|error| Failure::new(error.to_string(), "please report it"))?;
+        private(path, html.as_bytes())?;
+    }
+    let text = match (args.json, &args.html) {
+        (true, _) => json(&report)?,
+        (false, Some(path)) => format!("page: {}\n", path.display()),
+        _ if args.object.is_some() || args.grep.is_some() || args.path.is_some() => found(&report),
+        _ => render(&report, args.stack),
     };
     print(&text).map_err(Failure::output)?;
     Ok(ExitCode::SUCCESS)
 }
 
+fn json(value: &impl Serialize) -> Result<String, Failure> {
+    let json = serde_json::to_string_pretty(value).map_err(|error| Failure::json("report", &error))?;
+    Ok(json + "\n")
+}
+
+/// A file for the eyes of its owner: it holds what the process had in memory.
+fn private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let failed = |error| CoreError::Write { path: path.to_owned(), error };
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
+    let file = file.and_then(|mut file| {
+        // One that was there before may be open to others.
+        if file.metadata()?.is_file() {
+            file.set_permissions(Permissions::from_mode(0o600))?;
+        }
+        file.write_all(bytes)
+    });
+    Ok(file.map_err(failed)?)
+}
+
+fn compared(before: Report, after: Report, is_json: bool) -> Result<ExitCode, Failure> {
+    let comparison = Comparison::of(before, after);
+    let text = if is_json { json(&comparison)? } else { compare::render(&comparison) };
+    print(&text).map_err(Failure::output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 fn found(report: &Report) -> String {
-    match report.found.is_empty() {
-        true => "nothing found\n".to_owned(),
-        false => report.found.join("\n") + "\n",
+    let mut text = report.found.iter().map(|line| line.clone() + "\n").collect::<String>();
+    for path in &report.paths {
+        if path.steps.is_empty() {
+            _ = writeln!(text, "no root leads to an object at {}", path.address);
+        }
+        for step in &path.steps {
+            _ = writeln!(text, "{:>20}  {} @{}", step.reference, step.name, step.address);
+        }
     }
+    if text.is_empty() { "nothing found\n".to_owned() } else { text }
 }
 
 fn render(report: &Report, stack_only: bool) -> String {
@@ -120,7 +180,8 @@ fn render(report: &Report, stack_only: bool) -> String {
     text
 }
 
-fn stacks(text: &mut String, report: &Report) {
+/// The threads that are in JavaScript.
+pub(super) fn stacks(text: &mut String, report: &Report) {
     for thread in report.threads.iter().filter(|thread| !thread.frames.is_empty()) {
         _ = writeln!(text, "\n{} ({}):", thread.name, thread.id);
         for frame in thread.frames.iter().take(FRAMES) {
@@ -158,6 +219,18 @@ fn heap(text: &mut String, report: &Report) {
     for Entry { name, count, shallow_bytes, retained_bytes } in report.histogram.iter().take(ROWS) {
         let retained = retained_bytes.map_or_else(|| "–".to_owned(), |bytes| bytes.to_string());
         _ = writeln!(text, "{count:>10} {shallow_bytes:>14} {retained:>14}  {name}");
+    }
+    for suspect in &report.suspects {
+        _ = writeln!(
+            text,
+            "\n{} {} hold {:.1} MB; {:.0} % of all live through one object:\n    {}\n    how one is held: --path {}",
+            suspect.count,
+            suspect.name,
+            megabytes(suspect.retained_bytes),
+            suspect.share * 100.0,
+            suspect.held_by.join(" ← "),
+            suspect.example,
+        );
     }
     if !report.retainers.is_empty() {
         _ = writeln!(text, "\n{:>14}  the largest, and who alone holds them", "retained");

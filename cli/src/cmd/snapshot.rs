@@ -1,11 +1,15 @@
 //! `hasten snapshot`: a core file of a Node.js process that goes on running.
 
+mod stack;
+mod watch;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use hasten_livecopy::{LiveError, Written, snapshot};
+use hasten_units::{Systemd, UnitError};
 
 use crate::failure::Failure;
 use crate::output::print;
@@ -15,6 +19,10 @@ Examples:
   hasten snapshot 1234                      write core.1234.TIME.zst here
   hasten snapshot 1234 --out /var/tmp/a.zst
   hasten core core.1234.TIME.zst            read it
+  hasten snapshot --stack 1234              only what it is doing now: no copy, no file
+  hasten snapshot --on-oom 1234             wait, and write one before it runs out of memory
+  hasten snapshot --on-oom --unit app --out /var/tmp --keep 2
+                                            the same for a service, through its restarts
 
 The process stands still while it forks: some 50 ms for each GB that it has in memory. The copy is read from outside,
 packed with zstd, and ends. If memory runs short, the copy ends first.
@@ -26,12 +34,36 @@ The file holds everything that the process has in memory, passwords and keys inc
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SnapshotArgs {
     /// The process, by its number
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
-    pid: i32,
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), required_unless_present = "unit")]
+    pid: Option<i32>,
 
-    /// The file to write, which must not exist
+    /// The process of this service of systemd
+    #[arg(long, value_name = "NAME", conflicts_with = "pid")]
+    unit: Option<String>,
+
+    /// The file to write, which must not exist; with --on-oom the folder
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+
+    /// Show the JavaScript stacks and write nothing
+    #[arg(long, conflicts_with_all = ["out", "on_oom"])]
+    stack: bool,
+
+    /// Leave out strings and numbers that are arguments
+    #[arg(long, requires = "stack")]
+    redact: bool,
+
+    /// Wait until the process runs short of memory, and write one then
+    #[arg(long)]
+    on_oom: bool,
+
+    /// Files of one process that --on-oom leaves; the oldest goes first
+    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..), requires = "on_oom")]
+    keep: u16,
+
+    /// The limit of its heap in MB, if it is not that of its options
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..1 << 24), requires = "on_oom")]
+    heap_limit: Option<u64>,
 
     /// Print JSON
     #[arg(long)]
@@ -45,15 +77,43 @@ impl From<LiveError> for Failure {
 }
 
 pub(crate) fn run(args: &SnapshotArgs) -> Result<ExitCode, Failure> {
-    let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let out = args.out.clone().unwrap_or_else(|| format!("core.{}.{time}.zst", args.pid).into());
-    let written = snapshot(args.pid, &out)?;
+    if args.on_oom {
+        return watch::run(args);
+    }
+    let pid = process(args)?;
+    if args.stack {
+        return stack::run(pid, args);
+    }
+    let out = args.out.clone().unwrap_or_else(|| file_name(pid).into());
+    let written = snapshot(pid, &out)?;
     let text = match args.json {
-        true => json(args.pid, &out, &written),
-        false => render(args.pid, &out, &written),
+        true => json(pid, &out, &written),
+        false => render(pid, &out, &written),
     };
     print(&text).map_err(Failure::output)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The process that is meant: of a service, its main one.
+fn process(args: &SnapshotArgs) -> Result<i32, Failure> {
+    match (args.pid, &args.unit) {
+        (Some(pid), _) => Ok(pid),
+        (None, Some(unit)) => of_unit(unit)?.ok_or_else(|| {
+            Failure::new(format!("{unit} has no process"), format!("start it: systemctl start {unit}"))
+        }),
+        (None, None) => Err(Failure::new("no process is named", "pass its number, or --unit NAME")),
+    }
+}
+
+fn of_unit(unit: &str) -> Result<Option<i32>, Failure> {
+    let failure = |error: UnitError| Failure::new(error.to_string(), error.fix());
+    let unit = Systemd::of_host().and_then(|systemd| systemd.unit(unit)).map_err(failure)?;
+    Ok(unit.process().and_then(|pid| i32::try_from(pid).ok()))
+}
+
+fn file_name(pid: i32) -> String {
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    format!("core.{pid}.{time}.zst")
 }
 
 fn json(pid: i32, out: &std::path::Path, written: &Written) -> String {

@@ -24,12 +24,12 @@ impl Binary {
     /// The program the user named, or the first of those that were mapped which knows V8.
     pub(crate) fn find(image: &Image<'_>, named: Option<&Path>) -> Result<Self, CoreError> {
         if let Some(path) = named {
-            return Self::read(image, path, mapped_at(image, path));
+            return Self::read(Some(image), path, mapped_at(image, path));
         }
         let mut problem = None;
         for file in image.files.iter().filter(|file| may_hold_v8(&file.path)) {
             let path = Path::new(&file.path);
-            match Self::read(image, path, Some(file.start)) {
+            match Self::read(Some(image), path, Some(file.start)) {
                 Ok(binary) => return Ok(binary),
                 Err(error) => problem = problem.or(Some(error)),
             }
@@ -38,13 +38,20 @@ impl Binary {
             .unwrap_or_else(|| CoreError::NoBinary { why: "the core file names no node program".to_owned() }))
     }
 
-    fn read(image: &Image<'_>, path: &Path, base: Option<u64>) -> Result<Self, CoreError> {
+    /// A program, whatever it is that died.
+    pub(crate) fn alone(path: &Path) -> Result<Self, CoreError> {
+        Self::read(None, path, None)
+    }
+
+    pub(crate) fn read(image: Option<&Image<'_>>, path: &Path, base: Option<u64>) -> Result<Self, CoreError> {
         let read = |error| CoreError::Read { path: path.to_owned(), error };
         let other = |why: &str| CoreError::OtherBinary { path: path.to_owned(), why: why.to_owned() };
         let file = std::fs::File::open(path).map_err(read)?;
         let bytes = Mapped::of(&file).map_err(read)?;
         let elf = object::File::parse(&*bytes).map_err(|_| other("it is no ELF file"))?;
-        same_build(image, &elf, base).map_err(other)?;
+        if let Some(image) = image {
+            same_build(image, &elf, base).map_err(other)?;
+        }
         let constants = constants(&elf);
         if !constants.contains_key("class_HeapObject__map__Map") {
             return Err(CoreError::NoSymbols { path: path.to_owned() });

@@ -3,11 +3,14 @@
 //! Code that V8 compiles keeps frame pointers, from the frame that enters JavaScript to the one that leaves it. In the frames of native
 //! code between such parts there are only left-overs, which hold nothing: what that code needs is in its handles.
 
+use std::cell::Cell;
+
 use crate::image::Image;
 use crate::layout::Layout;
 
-/// More would be an endless recursion.
-const FRAMES: usize = 1 << 20;
+/// More frames, of all parts, would be an endless recursion.
+const FRAMES: u32 = 1 << 22;
+const PARTS: usize = 4096;
 /// An entry frame keeps the last exit before it within so many words below its frame pointer.
 const SAVED: u64 = 16;
 
@@ -21,13 +24,13 @@ pub(crate) struct Part {
 /// All parts of the stack that an isolate runs on: from the exit frame that one of its words points to, else from where a thread
 /// is in compiled code.
 pub(crate) fn parts(image: &Image<'_>, layout: &Layout, isolate: (u64, u64)) -> Vec<Part> {
-    let chains = Chains { image, layout };
+    let chains = Chains { image, layout, left: Cell::new(FRAMES) };
     let words = image.at(isolate.0, (isolate.1 - isolate.0) as usize).chunks_exact(8);
     let mut exits = words.map(|bytes| crate::bytes::word(bytes, 0)).filter_map(|fp| chains.exit(fp));
     let mut found = Vec::new();
     let mut next = exits.next().or_else(|| chains.running());
     while let Some(part) = next {
-        if found.contains(&part) || found.len() > FRAMES {
+        if found.contains(&part) || found.len() > PARTS {
             break;
         }
         found.push(part);
@@ -40,6 +43,7 @@ pub(crate) fn parts(image: &Image<'_>, layout: &Layout, isolate: (u64, u64)) -> 
 struct Chains<'a> {
     image: &'a Image<'a>,
     layout: &'a Layout,
+    left: Cell<u32>,
 }
 
 impl Chains<'_> {
@@ -64,7 +68,8 @@ impl Chains<'_> {
     fn chain(&self, from: u64) -> Option<u64> {
         let segment = self.image.segment(from).filter(|segment| segment.writable)?;
         let mut fp = from;
-        for _ in 0..FRAMES {
+        while self.left.get() > 0 {
+            self.left.set(self.left.get() - 1);
             let mark = self.image.word(fp.checked_sub(8)?);
             if self.layout.entry_frames.contains(&mark) {
                 return Some(fp);

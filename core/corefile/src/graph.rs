@@ -1,5 +1,7 @@
 //! What points to what, and what is held by the program itself.
 
+use std::collections::HashSet;
+
 use crate::bytes::word;
 use crate::error::CoreError;
 use crate::image::Image;
@@ -132,7 +134,13 @@ impl Graph {
         graph.missing = found.missing;
         graph.roots = found.list;
         if !graph.missing.is_empty() {
+            let mut read: HashSet<u64> = HashSet::new();
             for thread in &walker.image.threads {
+                // In a damaged file all threads may be on one stack.
+                let segment = walker.image.segment(thread.sp).map_or(0, |segment| segment.start);
+                if !read.insert(segment) {
+                    continue;
+                }
                 let stack = on_stack(walker.image, walker.pages, objects, thread.sp);
                 graph.roots.extend(stack.into_iter().map(|object| (object, Holder::Stack)));
             }

@@ -1,6 +1,7 @@
 //! What was in memory: the segments and notes of a core file, over the file's bytes.
 
 use crate::bytes::{half, int, word};
+use crate::live::Memory;
 
 /// Contiguous memory that is contiguous in the file, too.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +38,10 @@ pub(crate) struct Image<'a> {
     pub(crate) files: Vec<MappedFile>,
     /// What the headers promise and the file does not hold.
     pub(crate) missing: u64,
+    /// Bytes of the file that belong to no segment yet: a hostile one names the same bytes again and again.
+    left: u64,
+    /// Of a process that runs, memory is read as it is asked for, and there are no bytes.
+    live: Option<&'a Memory>,
 }
 
 const LOAD: u32 = 1;
@@ -58,8 +63,16 @@ impl<'a> Image<'a> {
         if half(bytes, 18) != X86_64 {
             return Err("it comes from another architecture than x86-64");
         }
-        let mut image =
-            Self { bytes, segments: Vec::new(), threads: Vec::new(), files: Vec::new(), missing: 0 };
+        let left = bytes.len() as u64;
+        let mut image = Self {
+            bytes,
+            segments: Vec::new(),
+            threads: Vec::new(),
+            files: Vec::new(),
+            missing: 0,
+            left,
+            live: None,
+        };
         for header in headers(bytes) {
             match header.kind {
                 LOAD => image.load(&header),
@@ -71,11 +84,22 @@ impl<'a> Image<'a> {
         Ok(image)
     }
 
+    /// Of a process that stands still.
+    pub(crate) fn live(
+        segments: Vec<Segment>,
+        threads: Vec<Thread>,
+        files: Vec<MappedFile>,
+        memory: &'a Memory,
+    ) -> Self {
+        Self { bytes: &[], segments, threads, files, missing: 0, left: 0, live: Some(memory) }
+    }
+
     fn load(&mut self, header: &Header) {
-        let there = (self.bytes.len() as u64).saturating_sub(header.offset).min(header.size);
+        let there = (self.bytes.len() as u64).saturating_sub(header.offset).min(header.size).min(self.left);
         self.missing = self.missing.saturating_add(header.size - there);
         let Some(end) = header.address.checked_add(there) else { return };
         if there > 0 {
+            self.left -= there;
             self.segments.push(Segment {
                 start: header.address,
                 end,
@@ -131,6 +155,9 @@ impl<'a> Image<'a> {
 
     /// Up to `length` bytes; fewer where memory ends.
     pub(crate) fn at(&self, address: u64, length: usize) -> &'a [u8] {
+        if let Some(memory) = self.live {
+            return memory.at(address, length);
+        }
         let Some(segment) = self.segment(address) else { return &[] };
         let offset = segment.offset + (address - segment.start) as usize;
         let there = (segment.end - address) as usize;

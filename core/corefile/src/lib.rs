@@ -5,17 +5,23 @@
 mod binary;
 mod bytes;
 mod chains;
+mod compare;
 mod dominators;
 mod error;
 mod graph;
+mod holders;
 mod image;
 mod layout;
+mod live;
 #[allow(unsafe_code, reason = "maps the file; xtask's layering knows it")]
 mod map;
 mod maps;
 mod objects;
 mod packed;
+mod page;
 mod pages;
+mod paths;
+mod references;
 mod report;
 mod roots;
 mod rule;
@@ -23,5 +29,10 @@ mod snapshot;
 mod stack;
 mod walk;
 
+pub use compare::{Comparison, Grown, Growth};
 pub use error::CoreError;
-pub use report::{Core, Entry, Frame, Heap, Options, Report, Retainer, Thread};
+pub use holders::{Suspect, TreeBox};
+pub use live::{Live, Standing};
+pub use page::{PageError, page};
+pub use paths::Step;
+pub use report::{Core, Entry, Frame, Heap, HeldPath, Options, Program, Report, Retainer, Thread};

@@ -1,6 +1,6 @@
 //! What an object is to a person: its text, its name, its properties.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use crate::bytes::{int, word};
@@ -9,8 +9,12 @@ use crate::layout::{FIRST_NON_STRING, Layout};
 use crate::maps::{self, Map, Maps};
 use crate::pages::Pages;
 
-/// Strings in strings, in a heap that may be damaged.
+/// Strings in strings, in a heap that may be damaged: so deep, and so many.
 const DEPTH: u32 = 64;
+const PARTS: u32 = 4096;
+/// A hundred sources of scripts, with the starts of their lines, is what frames need.
+const SOURCES: usize = 100;
+const SOURCE: usize = 16 << 20;
 /// As far as a chain of maps leads to a constructor.
 const CHAIN: usize = 4096;
 const PROPERTIES: u64 = 1020;
@@ -28,11 +32,22 @@ pub(crate) struct View<'a> {
     lines: RefCell<HashMap<u64, Vec<u32>>>,
     /// Of prototypes, the properties that name what inherits from them.
     names: RefCell<HashMap<u64, Vec<(String, u64)>>>,
+    /// Entries of tables and arrays that may still be read. Each is in one object, unless the file is damaged.
+    entries: Cell<u64>,
 }
 
 impl<'a> View<'a> {
     pub(crate) fn new(image: &'a Image<'a>, pages: &'a Pages, layout: &'a Layout, maps: &'a Maps) -> Self {
-        Self { image, pages, layout, maps, lines: RefCell::default(), names: RefCell::default() }
+        let (lines, names) = (RefCell::default(), RefCell::default());
+        let entries = Cell::new(8 * u64::from(pages.words) + (1 << 24));
+        Self { image, pages, layout, maps, lines, names, entries }
+    }
+
+    /// As many entries as are left, up to a number.
+    fn entries(&self, count: u64) -> u64 {
+        let count = count.min(self.entries.get());
+        self.entries.set(self.entries.get() - count);
+        count
     }
 
     /// The word of an object at an offset.
@@ -60,51 +75,70 @@ impl<'a> View<'a> {
 
     /// Up to so many characters of a string.
     pub(crate) fn text(&self, tagged: u64, limit: usize) -> Option<String> {
-        self.text_within(tagged, limit, DEPTH)
+        let mut units = Units { list: Vec::new(), parts: PARTS };
+        self.units(tagged, 0, limit, DEPTH, &mut units)?;
+        Some(String::from_utf16_lossy(&units.list))
     }
 
-    fn text_within(&self, tagged: u64, limit: usize, depth: u32) -> Option<String> {
-        let map = self.map(tagged).filter(|map| map.kind < FIRST_NON_STRING && depth > 0)?;
+    /// A string that goes to a terminal: it may hold anything, and what controls one is escaped.
+    fn name(&self, tagged: u64, limit: usize) -> Option<String> {
+        let text = self.text(tagged, limit)?;
+        if !text.contains(char::is_control) {
+            return Some(text);
+        }
+        let escape = |one: char| match one.is_control() {
+            true => one.escape_default().to_string(),
+            false => one.to_string(),
+        };
+        Some(text.chars().map(escape).collect())
+    }
+
+    /// Appends up to `limit` code units, from `skip` on.
+    fn units(&self, tagged: u64, skip: usize, limit: usize, depth: u32, to: &mut Units) -> Option<()> {
+        let map = self.map(tagged).filter(|map| map.kind < FIRST_NON_STRING && depth > 0 && to.parts > 0)?;
+        to.parts -= 1;
         let at = tagged - 1;
-        let length = (int(self.image.at(at + 12, 4), 0) as usize).min(limit);
+        let length = (int(self.image.at(at + 12, 4), 0) as usize).saturating_sub(skip).min(limit);
         let narrow = map.kind & 8 != 0;
         match map.kind & 7 {
-            0 => Some(self.characters(at + 16, length, narrow)),
+            0 => self.characters(at + 16, skip, length, narrow, to),
             1 => {
-                let mut text = self.text_within(self.field(tagged, 16), length, depth - 1)?;
-                let rest = length.saturating_sub(text.chars().count());
+                let before = to.list.len();
+                let first = self.field(tagged, 16);
+                self.units(first, skip, length, depth - 1, to)?;
+                let rest = length.saturating_sub(to.list.len() - before);
                 if rest > 0 {
-                    text += &self.text_within(self.field(tagged, 24), rest, depth - 1)?;
+                    let in_first = int(self.image.at((first & !3).wrapping_add(12), 4), 0) as usize;
+                    let skip = skip.saturating_sub(in_first);
+                    self.units(self.field(tagged, 24), skip, rest, depth - 1, to)?;
                 }
-                Some(text)
             }
-            2 if map.size > 24 => Some(self.characters(self.field(tagged, 24), length, narrow)),
-            2 => Some("(external)".to_owned()),
+            2 if map.size > 24 => self.characters(self.field(tagged, 24), skip, length, narrow, to),
+            2 => to.list.extend("(external)".encode_utf16()),
             3 => {
-                let skip = (self.field(tagged, 24) >> 32) as usize;
-                let parent =
-                    self.text_within(self.field(tagged, 16), skip.checked_add(length)?, depth - 1)?;
-                Some(parent.chars().skip(skip).collect())
+                let skip = ((self.field(tagged, 24) >> 32) as usize).checked_add(skip)?;
+                self.units(self.field(tagged, 16), skip, length, depth - 1, to)?;
             }
-            5 => self.text_within(self.field(tagged, 16), limit, depth - 1),
-            _ => None,
+            5 => self.units(self.field(tagged, 16), skip, limit, depth - 1, to)?,
+            _ => return None,
         }
+        Some(())
     }
 
-    fn characters(&self, at: u64, length: usize, narrow: bool) -> String {
+    fn characters(&self, at: u64, skip: usize, length: usize, narrow: bool, to: &mut Units) {
         if narrow {
-            return self.image.at(at, length).iter().map(|&byte| char::from(byte)).collect();
+            let bytes = self.image.at(at.wrapping_add(skip as u64), length);
+            to.list.extend(bytes.iter().map(|&byte| u16::from(byte)));
+            return;
         }
-        let units = self.image.at(at, length * 2).chunks_exact(2);
-        String::from_utf16_lossy(
-            &units.map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect::<Vec<_>>(),
-        )
+        let bytes = self.image.at(at.wrapping_add(2 * skip as u64), length * 2).chunks_exact(2);
+        to.list.extend(bytes.map(|unit| u16::from_le_bytes([unit[0], unit[1]])));
     }
 
     /// The name of a function by its shared part.
     pub(crate) fn function_name(&self, shared: u64) -> String {
         let named = self.field(shared, self.layout.shared_name);
-        if let Some(text) = self.text(named, 200) {
+        if let Some(text) = self.name(named, 200) {
             return text;
         }
         match self.is(named, "SCOPE_INFO") {
@@ -121,7 +155,7 @@ impl<'a> View<'a> {
     fn scope_name(&self, scope: u64) -> Option<String> {
         let first = self.scope_rest(scope);
         let words = (first..first + 4).map(|index| self.field(scope, 8 + 8 * index));
-        words.take_while(|&word| !self.is(word, "SCOPE_INFO")).find_map(|word| self.text(word, 200))
+        words.take_while(|&word| !self.is(word, "SCOPE_INFO")).find_map(|word| self.name(word, 200))
     }
 
     /// Where a function begins in its script.
@@ -148,11 +182,14 @@ impl<'a> View<'a> {
         if !self.is(script, "SCRIPT") {
             return None;
         }
-        let name = self.text(self.field(script, 16), 4096).unwrap_or_default();
+        let name = self.name(self.field(script, 16), 4096).unwrap_or_default();
         let Some(position) = position.or_else(|| self.start(shared)) else { return Some((name, 0, 0)) };
         let mut lines = self.lines.borrow_mut();
+        if lines.len() >= SOURCES {
+            lines.clear();
+        }
         let lines = lines.entry(script).or_insert_with(|| {
-            let source = self.text(self.field(script, 8), 64 << 20).unwrap_or_default();
+            let source = self.text(self.field(script, 8), SOURCE).unwrap_or_default();
             let breaks = source.chars().zip(1..).filter(|(character, _)| *character == '\n');
             std::iter::once(0).chain(breaks.map(|(_, next)| next)).collect()
         });
@@ -202,12 +239,12 @@ impl<'a> View<'a> {
         let own = self.layout.is_prototype(map.bits3) || !self.layout.is_dictionary(map.bits3);
         let own = own.then_some(tagged);
         if let Some(tag) = own.and_then(|own| self.named_by(own, TAG)) {
-            return self.text(tag, 200);
+            return self.name(tag, 200);
         }
         let mut at = self.field(map.address, self.layout.map.prototype);
         for _ in 0..PROTOTYPES {
             let of = self.map(at).filter(|map| self.layout.is_receiver(map.kind))?;
-            let tag = self.named_by(at, TAG).and_then(|tag| self.text(tag, 200));
+            let tag = self.named_by(at, TAG).and_then(|tag| self.name(tag, 200));
             let maker = || self.named_by(at, "constructor").and_then(|maker| self.constructor_name(maker));
             if let Some(name) = tag.or_else(maker) {
                 return Some(name);
@@ -242,9 +279,9 @@ impl<'a> View<'a> {
     /// The name of a property: a string, or a symbol in brackets.
     fn key(&self, tagged: u64) -> Option<String> {
         if self.is(tagged, "SYMBOL") {
-            return Some(format!("[{}]", self.text(self.field(tagged, 16), 200)?));
+            return Some(format!("[{}]", self.name(self.field(tagged, 16), 200)?));
         }
-        self.text(tagged, 200)
+        self.name(tagged, 200)
     }
 
     /// Named properties that are fields: the name, and the offset in the object or else in its property array.
@@ -295,7 +332,7 @@ impl<'a> View<'a> {
     pub(crate) fn elements(&self, tagged: u64) -> Vec<(u64, u64)> {
         let array = self.field(tagged, 16);
         let Some(map) = self.map(array) else { return Vec::new() };
-        let length = (self.field(array, 8) >> 32).min(1 << 26);
+        let length = self.entries((self.field(array, 8) >> 32).min(1 << 26));
         let at = |index: u64| self.field(array, 16 + 8 * index);
         if self.layout.name(map.kind) == "FIXED_ARRAY" {
             let bytes = self.image.at(array.wrapping_add(15), length as usize * 8);
@@ -310,7 +347,7 @@ impl<'a> View<'a> {
 
     /// Entries of a hash table of names: name and value, or a cell with both in that of a global object.
     fn dictionary(&self, table: u64) -> Vec<(String, u64)> {
-        let length = (self.field(table, 8) >> 32).min(1 << 20);
+        let length = self.entries((self.field(table, 8) >> 32).min(1 << 24));
         let at = |index: u64| self.field(table, 16 + 8 * index);
         let start = self.layout.property.dictionary_start;
         let cells =
@@ -342,7 +379,7 @@ impl<'a> View<'a> {
             _ if map.kind < FIRST_NON_STRING => format!("{:?}", self.text(value, 80).unwrap_or_default()),
             "HEAP_NUMBER" if redact => "(number)".to_owned(),
             "HEAP_NUMBER" => f64::from_bits(self.field(value, 8)).to_string(),
-            "ODDBALL" => self.text(self.field(value, 16), 20).unwrap_or_default(),
+            "ODDBALL" => self.name(self.field(value, 16), 20).unwrap_or_default(),
             _ if self.layout.is_function(map.kind) => {
                 let name = self.function_name(self.field(value, self.layout.function_shared));
                 format!("function {}", if name.is_empty() { "(anonymous)" } else { &name })
@@ -378,6 +415,12 @@ impl<'a> View<'a> {
             _ => 0,
         }
     }
+}
+
+/// The characters of a string, and how many more parts it may have.
+struct Units {
+    list: Vec<u16>,
+    parts: u32,
 }
 
 /// Pairs of differences, in zigzag code: an offset, whose sign tells statements from

@@ -1,7 +1,7 @@
 //! Files, packed ones unpacked into a nameless file beside the temporary ones.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use ruzstd::decoding::StreamingDecoder;
@@ -12,6 +12,11 @@ use crate::map::Mapped;
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const PIECE: usize = 64 << 10;
+/// What is unpacked may leave so much of the disk to others, in percent; it is looked at after so many bytes.
+const SPARE: u64 = 5;
+const LOOK: u64 = 64 << 20;
+/// More memory than any process has.
+const MOST: u64 = 1 << 44;
 
 /// The bytes of a file, and whether its packed form ended too early.
 pub(crate) fn open(path: &Path) -> Result<(Mapped, bool), CoreError> {
@@ -54,12 +59,14 @@ struct Unpacked {
     to: File,
     piece: Vec<u8>,
     length: u64,
+    /// Without the holes, since the disk was looked at.
+    written: u64,
     cut: bool,
 }
 
 impl Unpacked {
     fn new() -> std::io::Result<Self> {
-        Ok(Self { to: tempfile::tempfile()?, piece: vec![0; PIECE], length: 0, cut: false })
+        Ok(Self { to: tempfile::tempfile()?, piece: vec![0; PIECE], length: 0, written: LOOK, cut: false })
     }
 
     fn take(&mut self, mut from: impl Read) -> std::io::Result<()> {
@@ -75,12 +82,33 @@ impl Unpacked {
                 Err(error) => return Err(error),
             };
             self.length += read as u64;
+            if self.length > MOST {
+                return Err(std::io::Error::other("it is larger unpacked than any memory"));
+            }
             if self.piece[..read].iter().all(|&byte| byte == 0) {
                 self.to.seek(SeekFrom::Start(self.length))?;
             } else {
+                self.room(read as u64)?;
                 self.to.write_all(&self.piece[..read])?;
             }
         }
+    }
+
+    /// A small file may become a huge one.
+    fn room(&mut self, bytes: u64) -> std::io::Result<()> {
+        self.written += bytes;
+        if self.written < LOOK {
+            return Ok(());
+        }
+        self.written = 0;
+        let disk = rustix::fs::fstatvfs(&self.to)?;
+        if disk.f_bavail < disk.f_blocks / 100 * SPARE {
+            return Err(std::io::Error::new(
+                ErrorKind::StorageFull,
+                "the folder for temporary files is full (TMPDIR)",
+            ));
+        }
+        Ok(())
     }
 
     fn finish(self) -> std::io::Result<(Mapped, bool)> {

@@ -10,13 +10,15 @@ use crate::bytes::word;
 use crate::dominators::Dominators;
 use crate::error::CoreError;
 use crate::graph::{Graph, in_a_table};
+use crate::holders::{Holders, Suspect, TreeBox};
 use crate::image::Image;
 use crate::layout::{InstanceType, Layout};
 use crate::maps::NONE;
 use crate::objects::View;
 use crate::packed;
 use crate::pages::Pages;
-use crate::roots::Holder;
+use crate::paths::{Paths, Step};
+use crate::references::References;
 use crate::snapshot::Export;
 use crate::stack;
 use crate::walk::{Objects, Walker};
@@ -25,7 +27,6 @@ use crate::walk::{Objects, Walker};
 const ENOUGH: f64 = 0.99;
 /// One word in so many that looks like a pointer and is none: a link that matters may be missing.
 const UNKNOWN_SHARE: f64 = 0.001;
-const LARGEST: usize = 20;
 const CHAIN: usize = 12;
 
 /// What to do besides the report.
@@ -37,6 +38,10 @@ pub struct Options<'a> {
     pub heapsnapshot: Option<&'a Path>,
     /// Describe the object at this address.
     pub object: Option<u64>,
+    /// Tell how the object at this address is held.
+    pub path: Option<u64>,
+    /// Tell the tree of who holds what, and how the largest are held.
+    pub tree: bool,
     /// Find strings that hold this text.
     pub grep: Option<&'a str>,
     /// Leave out strings and numbers.
@@ -45,7 +50,7 @@ pub struct Options<'a> {
     pub stack_only: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Report {
     pub file: PathBuf,
     pub program: PathBuf,
@@ -55,6 +60,7 @@ pub struct Report {
     pub heap: Heap,
     pub histogram: Vec<Entry>,
     pub retainers: Vec<Retainer>,
+    pub suspects: Vec<Suspect>,
     pub walked_share: f64,
     pub unknown_words: u64,
     /// Why there are no retained sizes.
@@ -63,6 +69,19 @@ pub struct Report {
     pub notes: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<String>,
+    /// From a root to the objects that were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<HeldPath>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tree: Option<TreeBox>,
+}
+
+/// How an object is held.
+#[derive(Debug, Serialize)]
+pub struct HeldPath {
+    pub address: String,
+    /// From the root on; empty if nothing holds it.
+    pub steps: Vec<Step>,
 }
 
 #[derive(Debug, Serialize)]
@@ -111,6 +130,21 @@ pub struct Retainer {
     pub held_by: Vec<String>,
 }
 
+/// The program that a core file is of.
+#[derive(Debug)]
+pub struct Program(Binary);
+
+impl Program {
+    /// Reads what a program says of V8, whatever it is that died.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or does not say.
+    pub fn read(path: &Path) -> Result<Self, CoreError> {
+        Binary::alone(path).map(Self)
+    }
+}
+
 /// A core file that is read.
 #[derive(Debug)]
 pub struct Core;
@@ -124,28 +158,49 @@ impl Core {
     pub fn report(path: &Path, options: &Options<'_>) -> Result<Report, CoreError> {
         let (bytes, cut) = packed::open(path)?;
         let image = Image::parse(&bytes).map_err(|why| CoreError::NoCore { path: path.to_owned(), why })?;
-        let binary = Binary::find(&image, options.node)?;
-        let layout = Layout::of(&binary)?;
-        let pages = Pages::find(&image).ok_or(CoreError::TooLarge { what: "words", limit: NONE })?;
+        let program = Program(Binary::find(&image, options.node)?);
+        Self::of_image(&image, path, cut, &program, options)
+    }
+
+    /// Tells what the bytes of a core file show, of a program that is known.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are no core file, or not one of that program.
+    pub fn report_bytes(bytes: &[u8], program: &Program, options: &Options<'_>) -> Result<Report, CoreError> {
+        let path = Path::new("-");
+        let image = Image::parse(bytes).map_err(|why| CoreError::NoCore { path: path.to_owned(), why })?;
+        Self::of_image(&image, path, false, program, options)
+    }
+
+    fn of_image(
+        image: &Image<'_>,
+        path: &Path,
+        cut: bool,
+        program: &Program,
+        options: &Options<'_>,
+    ) -> Result<Report, CoreError> {
+        let layout = Layout::of(&program.0)?;
+        let pages = Pages::find(image).ok_or(CoreError::TooLarge { what: "words", limit: NONE })?;
         if pages.list.is_empty() {
             return Err(CoreError::NoHeap);
         }
-        let mut report = Report::new(path, &image, &binary, cut);
-        let mut walker = Walker::new(&image, &pages, &layout);
+        let mut report = Report::new(path, image, &program.0, cut);
+        let mut walker = Walker::new(image, &pages, &layout);
         if options.stack_only {
-            let view = View::new(&image, &pages, &layout, &walker.maps);
+            let view = View::new(image, &pages, &layout, &walker.maps);
             report.stacks(&view, options.redact);
             return Ok(report);
         }
         let objects = walker.walk()?;
-        report.stacks(&View::new(&image, &pages, &layout, &walker.maps), options.redact);
+        report.stacks(&View::new(image, &pages, &layout, &walker.maps), options.redact);
         report.heap(&walker, &objects, options)?;
         Ok(report)
     }
 }
 
 impl Report {
-    fn new(path: &Path, image: &Image<'_>, binary: &Binary, cut: bool) -> Self {
+    pub(crate) fn new(path: &Path, image: &Image<'_>, binary: &Binary, cut: bool) -> Self {
         let mut notes = Vec::new();
         if image.missing > 0 || cut {
             notes.push(format!(
@@ -161,26 +216,20 @@ impl Report {
             program: binary.path.clone(),
             node: binary.node.clone().unwrap_or_default(),
             signal: signal(image.threads.first().map_or(0, |thread| thread.signal)),
-            threads: Vec::new(),
-            heap: Heap::default(),
-            histogram: Vec::new(),
-            retainers: Vec::new(),
-            walked_share: 0.0,
-            unknown_words: 0,
-            refused: None,
             notes,
-            found: Vec::new(),
+            ..Self::default()
         }
     }
 
-    fn stacks(&mut self, view: &View<'_>, redact: bool) {
+    pub(crate) fn stacks(&mut self, view: &View<'_>, redact: bool) {
         let name = |index| if index == 0 { "main".to_owned() } else { format!("thread {index}") };
+        let mut words = stack::WORDS;
         let threads = view.image.threads.iter().enumerate();
         self.threads = threads
             .map(|(index, thread)| Thread {
                 id: thread.id,
                 name: name(index),
-                frames: stack::frames(view, thread, redact),
+                frames: stack::frames(view, thread, &mut words, redact),
             })
             .collect();
     }
@@ -208,8 +257,19 @@ impl Report {
         let told = self.refused.is_none();
         self.histogram = histogram(objects, &live, &names, told.then_some(&*retained));
         if told {
-            self.retainers = largest(&graph, walker.pages, objects, &live, &names, &retained);
+            let holders = Holders {
+                graph: &graph,
+                pages: walker.pages,
+                objects,
+                live: &live,
+                names: &names,
+                retained: &retained,
+            };
+            self.retainers = holders.largest();
+            self.suspects = holders.suspects();
+            self.tree = options.tree.then(|| holders.tree());
         }
+        self.held(&view, objects, &graph, &live, options);
         if let Some(address) = options.object {
             self.found = describe(&view, objects, &live, told.then_some(&*retained), address, options.redact);
         }
@@ -228,6 +288,41 @@ impl Report {
             export.write(path).map_err(|error| CoreError::Write { path: path.to_owned(), error })?;
         }
         Ok(())
+    }
+
+    /// The ways from a root to the object that was asked for, and to the largest for the page.
+    fn held(
+        &mut self,
+        view: &View<'_>,
+        objects: &Objects,
+        graph: &Graph,
+        live: &Dominators,
+        options: &Options<'_>,
+    ) {
+        let largest = self.retainers.iter().map(|retainer| &retainer.address);
+        let examples = self.suspects.iter().map(|suspect| &suspect.example);
+        let addresses = largest.chain(examples).filter(|_| options.tree);
+        let mut wanted: Vec<u64> =
+            addresses.filter_map(|address| u64::from_str_radix(address, 16).ok()).collect();
+        wanted.extend(options.path.map(|address| address | 1));
+        if wanted.is_empty() {
+            return;
+        }
+        let kind = |object: u32| view.maps.list[objects.maps[object as usize] as usize].kind;
+        let paths = Paths::of(graph, view.layout.map_type, kind);
+        let mut references = References::new(view, objects, graph, &live.numbers);
+        let tagged = |object: u32| view.pages.address(objects.words[object as usize]) + 1;
+        for address in wanted {
+            let steps = match objects.of(view.pages, address) {
+                NONE => Vec::new(),
+                object => paths.steps(object, &mut references, |object| {
+                    let told = view.show(tagged(object), options.redact);
+                    let name = told.split(" @").next().unwrap_or_default().to_owned();
+                    (name, format!("{:x}", tagged(object)))
+                }),
+            };
+            self.paths.push(HeldPath { address: format!("{address:x}"), steps });
+        }
     }
 
     fn refusal(&self, graph: &Graph) -> Option<String> {
@@ -386,43 +481,6 @@ fn outermost(live: &Dominators, class: impl Fn(usize) -> u32, mut each: impl FnM
         }
         at = next;
     }
-}
-
-fn largest(
-    graph: &Graph,
-    pages: &Pages,
-    objects: &Objects,
-    live: &Dominators,
-    names: &[String],
-    retained: &[u64],
-) -> Vec<Retainer> {
-    let mut numbers: Vec<u32> = (1..live.objects.len() as u32).collect();
-    let size = |number: &u32| std::cmp::Reverse(retained[*number as usize]);
-    if numbers.len() > LARGEST {
-        numbers.select_nth_unstable_by_key(LARGEST, size);
-        numbers.truncate(LARGEST);
-    }
-    numbers.sort_by_key(|number| (size(number), *number));
-    let name = |number: u32| &*names[objects.maps[live.objects[number as usize] as usize] as usize];
-    let address = |number: u32| pages.address(objects.words[live.objects[number as usize] as usize]) + 1;
-    // Of several holders the one that comes first.
-    let roots: HashMap<u32, Holder> = graph.roots.iter().rev().copied().collect();
-    let held = |number: u32| {
-        let by = |number: &u32| Some(live.by[*number as usize]).filter(|&by| by != 0);
-        let chain: Vec<u32> = std::iter::successors(by(&number), by).take(CHAIN).collect();
-        let last = live.objects[chain.last().copied().unwrap_or(number) as usize];
-        let root = roots.get(&last).filter(|_| chain.len() < CHAIN).map(|holder| holder.name().to_owned());
-        chain.into_iter().map(|by| format!("{} @{:x}", name(by), address(by))).chain(root).collect()
-    };
-    numbers
-        .into_iter()
-        .map(|number| Retainer {
-            address: format!("{:x}", address(number)),
-            name: name(number).to_owned(),
-            retained_bytes: retained[number as usize],
-            held_by: held(number),
-        })
-        .collect()
 }
 
 /// An object, its properties, and who holds it alone.

@@ -22,6 +22,8 @@ const BLOCK: u64 = 256;
 const GLOBAL_NODE: usize = 32;
 /// A damaged file may claim more, and lists in it may be circles.
 const MOST: u64 = 1 << 24;
+/// Words of all lists together.
+const ALL: u64 = 1 << 26;
 
 /// Who holds a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +68,16 @@ pub(crate) struct Roots {
     /// What every isolate has, and was not found.
     pub(crate) missing: Vec<&'static str>,
     pub(crate) isolates: usize,
+    /// Words of lists that were looked at.
+    words: u64,
+}
+
+impl Roots {
+    /// Whether so many words more may be looked at.
+    fn spend(&mut self, words: u64) -> bool {
+        self.words = self.words.saturating_add(words);
+        self.words <= ALL
+    }
 }
 
 /// Finds the roots of every isolate that has pages.
@@ -87,6 +99,9 @@ pub(crate) fn find(walker: &Walker<'_>, objects: &Objects) -> Roots {
     }
     if roots.isolates == 0 {
         roots.missing.push("the isolate");
+    }
+    if roots.words > ALL {
+        roots.missing.push("end of its lists");
     }
     roots.list.sort_unstable();
     roots.list.dedup();
@@ -196,6 +211,9 @@ impl Finder<'_> {
 
     fn words(&mut self, at: u64, count: u64, holder: Holder) {
         let bytes = self.image.at(at, count.min(MOST) as usize * 8);
+        if !self.found.spend(bytes.len() as u64 / 8) {
+            return;
+        }
         for index in 0..bytes.len() / 8 {
             self.word(word(bytes, index * 8), holder);
         }
@@ -209,6 +227,9 @@ impl Finder<'_> {
                 return true;
             }
             let Some(block) = GlobalBlock::at(self.image, next, self.isolate.space) else { return false };
+            if !self.found.spend(BLOCK) {
+                return false;
+            }
             for node in block.nodes.chunks_exact(GLOBAL_NODE).filter(|node| node[11] & 3 == 1) {
                 self.word(word(node, 0), Holder::Global);
             }
@@ -226,6 +247,9 @@ impl Finder<'_> {
             return false;
         }
         let list = self.image.at(blocks.0, count as usize * 8);
+        if !self.found.spend(2 * size) {
+            return false;
+        }
         let block = |index: u64| word(list, (index / BLOCK) as usize * 8).wrapping_add(index % BLOCK * 8);
         let tagged = |index: u64| self.objects.of(self.pages, self.image.word(block(index))) != NONE;
         if !(0..size).all(tagged) {
@@ -243,6 +267,9 @@ impl Finder<'_> {
             return false;
         }
         let list = self.image.at(data, size as usize * 8);
+        if !self.found.spend(size) {
+            return false;
+        }
         let last = word(list, (size as usize - 1) * 8);
         let within = last..=last.saturating_add(SCOPE_BLOCK * 8);
         // The next free handle and the end of the block, or of a sealed scope.
@@ -280,6 +307,9 @@ impl Finder<'_> {
             if self.image.word(before.wrapping_add(48)) != queue || outside(self.pages, ring).is_none() {
                 return;
             }
+            if !self.found.spend(size) {
+                return;
+            }
             for index in 0..size {
                 let tagged = self.image.word(ring.wrapping_add((start + index) % capacity * 8));
                 self.word(tagged, Holder::Microtask);
@@ -306,6 +336,10 @@ impl Finder<'_> {
             return;
         }
         let bytes = self.image.at(bounds.0, count as usize * 8);
+        // Most are no vectors of objects, which the first word tells.
+        if self.objects.of(self.pages, word(bytes, 0)) == NONE || !self.found.spend(count) {
+            return;
+        }
         let objects = || bytes.chunks_exact(8).map(|bytes| self.objects.of(self.pages, word(bytes, 0)));
         if bytes.len() as u64 == count * 8 && objects().all(|object| object != NONE) {
             self.words(bounds.0, count, Holder::Cache);

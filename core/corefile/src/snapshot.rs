@@ -1,16 +1,17 @@
 //! `.heapsnapshot`, as Chrome DevTools and memlab read it, written as it is made.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{BufWriter, Result, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use crate::dominators::Dominators;
 use crate::graph::{Graph, in_a_table};
 use crate::layout::FIRST_NON_STRING;
-use crate::maps::{Map, NONE};
+use crate::maps::Map;
 use crate::objects::View;
+use crate::references::{Name, References};
 use crate::roots::Holder;
 use crate::walk::Objects;
 
@@ -33,6 +34,10 @@ pub(crate) struct Export<'a> {
 impl Export<'_> {
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        // One that was there before may be open to others.
+        if file.metadata()?.is_file() {
+            file.set_permissions(Permissions::from_mode(0o600))?;
+        }
         let holders = self.holders();
         let writer = Writer {
             export: self,
@@ -40,6 +45,7 @@ impl Export<'_> {
             strings: Strings::default(),
             first: 1 + holders.len() as u64,
             references: Vec::new(),
+            named: References::new(self.view, self.objects, self.graph, &self.live.numbers),
         };
         writer.all(&holders)
     }
@@ -74,6 +80,7 @@ struct Writer<'a> {
     first: u64,
     /// Of the object that is written.
     references: Vec<(Name, u32)>,
+    named: References<'a>,
 }
 
 impl Writer<'_> {
@@ -101,7 +108,7 @@ impl Writer<'_> {
     }
 
     fn count(&mut self, object: u32) -> u32 {
-        self.export.references(object, &mut self.references);
+        self.named.of(object, &mut self.references);
         let count = self.references.drain(..).count() + self.export.graph.pairs_of(object).len();
         count as u32
     }
@@ -145,7 +152,7 @@ impl Writer<'_> {
     fn edges_of(&mut self, object: u32) -> Result<()> {
         let export = self.export;
         let mut references = std::mem::take(&mut self.references);
-        export.references(object, &mut references);
+        self.named.of(object, &mut references);
         for (name, to) in references.drain(..) {
             let to = self.node(to) * FIELDS;
             match name {
@@ -165,14 +172,6 @@ impl Writer<'_> {
         }
         Ok(())
     }
-}
-
-/// What a reference is called.
-enum Name {
-    Index(u64),
-    Hidden(usize),
-    Internal(&'static str),
-    Property(String),
 }
 
 /// DevTools takes odd numbers for objects of the heap.
@@ -200,35 +199,6 @@ impl Strings {
 }
 
 impl Export<'_> {
-    /// All references of an object but those of weak maps: what JavaScript sees, wherever the object keeps it, then the rest.
-    fn references(&self, object: u32, found: &mut Vec<(Name, u32)>) {
-        let view = self.view;
-        let is_receiver = view.layout.is_receiver(self.map(object).kind);
-        let mut seen = Vec::new();
-        let tagged = view.pages.address(self.objects.words[object as usize]) + 1;
-        if is_receiver {
-            for (name, value) in view.properties(tagged) {
-                self.living(value).into_iter().for_each(|to| found.push((Name::Property(name.clone()), to)));
-                seen.push(value);
-            }
-            for (index, value) in view.elements(tagged) {
-                self.living(value).into_iter().for_each(|to| found.push((Name::Index(index), to)));
-            }
-        }
-        self.graph.each_word(view, self.objects, object, |at, to| match at {
-            0 => found.push((Name::Internal("map"), to)),
-            8 if is_receiver => found.push((Name::Internal("properties"), to)),
-            16 if is_receiver => found.push((Name::Internal("elements"), to)),
-            _ if seen.contains(&view.field(tagged, at as u64)) => {}
-            _ => found.push((Name::Hidden(at / 8), to)),
-        });
-    }
-
-    fn living(&self, tagged: u64) -> Option<u32> {
-        let object = self.objects.of(self.view.pages, tagged);
-        Some(object).filter(|&object| object != NONE && self.live.numbers[object as usize] != NONE)
-    }
-
     /// The kind of a node, and its name, in V8's own words.
     fn kind_and_name(&self, object: u32) -> (u32, String) {
         let (view, map) = (self.view, self.map(object));

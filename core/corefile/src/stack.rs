@@ -6,16 +6,19 @@ use crate::report::Frame;
 
 /// More would be an endless recursion, whose end is on top.
 const FRAMES: usize = 400;
+/// Of all threads, in a file that may be damaged: words that are looked at.
+pub(crate) const WORDS: u64 = 1 << 24;
 const ARGUMENTS: u64 = 8;
 const STACK: u64 = 8 << 20;
 
 /// From the top down. A frame keeps, below the caller's frame pointer, the context and the function.
-pub(crate) fn frames(view: &View<'_>, thread: &Thread, redact: bool) -> Vec<Frame> {
+pub(crate) fn frames(view: &View<'_>, thread: &Thread, words: &mut u64, redact: bool) -> Vec<Frame> {
     let Some(segment) = view.image.segment(thread.sp) else { return Vec::new() };
     let top = segment.end.min(thread.sp.saturating_add(STACK));
     let mut frames = Vec::new();
     let mut at = thread.sp & !7;
-    while at.saturating_add(16) < top && frames.len() < FRAMES {
+    while at.saturating_add(16) < top && frames.len() < FRAMES && *words > 0 {
+        *words -= 1;
         let caller = view.image.word(at);
         let is_frame = caller & 7 == 0 && at < caller && caller < top;
         match is_frame.then(|| frame(view, at, redact)).flatten() {

@@ -51,7 +51,7 @@ pub fn snapshot(pid: i32, out: &Path) -> Result<Written, LiveError> {
     let system = |what: &'static str| move |error| LiveError::System { pid, what, error };
     check(pid)?;
     let before = space::with_flags(pid).map_err(|error| denied(pid, error))?;
-    let resident = resident(pid);
+    let resident = limits::resident(pid);
     let memory = Memory::of(pid);
     memory.enough(pid, resident)?;
     limits::disk(pid, out, resident)?;
@@ -66,7 +66,7 @@ pub fn snapshot(pid: i32, out: &Path) -> Result<Written, LiveError> {
     let _ = fs::write(format!("/proc/{}/oom_score_adj", copy.0), "1000");
     let mappings = space::now(copy.0, &before).map_err(system("the copy's mappings"))?;
     let core = CoreFile::of(copy.0, &threads, &mappings, &memory).map_err(system("the copy's memory"))?;
-    let mut to = Packer::new(BufWriter::with_capacity(1 << 20, file));
+    let mut to = Packer::new(BufWriter::with_capacity(1 << 20, file)).map_err(write)?;
     let written = core.write(&mut to).and_then(|present| Ok((present, to.finish()?)));
     let (present, to) = written.map_err(|error| match error.downcast::<LiveError>() {
         Ok(LiveError::GivenUp { what, least, .. }) => LiveError::GivenUp { pid, what, least },
@@ -76,6 +76,31 @@ pub fn snapshot(pid: i32, out: &Path) -> Result<Written, LiveError> {
     guard.keep();
     let file = to.get_ref().metadata().map_or(0, |metadata| metadata.len());
     Ok(Written { pause, memory: present, file, took: started.elapsed() })
+}
+
+/// A thread as it stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing {
+    pub id: i32,
+    pub stack_pointer: u64,
+    pub frame_pointer: u64,
+}
+
+/// Looks at a process while all its threads stand still, which is as long as the look takes.
+///
+/// # Errors
+///
+/// The process may not be traced, or ended.
+pub fn look<T>(pid: i32, look: impl FnOnce(&[Standing]) -> T) -> Result<(Pause, T), LiveError> {
+    check(pid)?;
+    let stopped = Stopped::all(pid)?;
+    let standing = |thread: &Thread| Standing {
+        id: thread.id,
+        stack_pointer: thread.registers[19],
+        frame_pointer: thread.registers[4],
+    };
+    let seen = look(&stopped.threads.iter().map(standing).collect::<Vec<_>>());
+    Ok((stopped.go_on().0, seen))
 }
 
 /// A file that goes if it is not finished.
@@ -104,8 +129,12 @@ impl Drop for Copy {
     }
 }
 
-/// Where it can be said before anything is done.
-fn check(pid: i32) -> Result<(), LiveError> {
+/// Whether a process can be looked at, where that can be said before anything is done.
+///
+/// # Errors
+///
+/// There is no such process, it is traced already, or the number is that of a thread.
+pub fn check(pid: i32) -> Result<(), LiveError> {
     let status =
         fs::read_to_string(format!("/proc/{pid}/status")).map_err(|_| LiveError::NoProcess { pid })?;
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
@@ -146,15 +175,6 @@ fn why_denied(pid: i32) -> String {
         "3" => ": kernel.yama.ptrace_scope is 3, which allows it to nobody until the next boot".to_owned(),
         _ => String::new(),
     }
-}
-
-fn resident(pid: i32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let field = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) << 10
-    };
-    field("RssAnon:") + field("VmSwap:")
 }
 
 /// The nanoseconds that a thread has run.

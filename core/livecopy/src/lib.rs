@@ -14,6 +14,8 @@ mod space;
 mod stub;
 #[allow(unsafe_code, reason = "ptrace; xtask's layering knows it")]
 mod trace;
+mod watch;
 
-pub use copy::{Pause, Written, snapshot};
+pub use copy::{Pause, Standing, Written, check, look, snapshot};
 pub use error::LiveError;
+pub use watch::{Watch, keep_newest};

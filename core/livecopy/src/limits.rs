@@ -33,24 +33,39 @@ impl Memory {
         Self { groups }
     }
 
+    /// The group of the service itself.
+    pub(crate) fn group(&self) -> Option<&Path> {
+        self.groups.first().map(PathBuf::as_path)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn in_group(group: &Path) -> Self {
+        Self { groups: vec![group.to_owned()] }
+    }
+
+    /// The lowest limit of all groups.
+    pub(crate) fn limit(&self) -> Option<u64> {
+        self.groups.iter().filter_map(|group| number(group, "memory.max")).min()
+    }
+
+    /// Of the group that has least room: its limit, and what is free.
+    pub(crate) fn limited(&self) -> Option<(u64, u64)> {
+        let groups =
+            self.groups.iter().filter_map(|group| Some((number(group, "memory.max")?, free_of(group)?)));
+        groups.min_by_key(|(_, free)| *free)
+    }
+
     /// The least that is free, and where.
     fn free(&self) -> (String, u64) {
         let machine = ("the machine".to_owned(), available().unwrap_or(u64::MAX));
         let groups = self.groups.iter().filter_map(|group| {
-            let number = |name: &str| fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
-            // Pages of files go first.
-            let files = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
-            let files =
-                files.lines().find_map(|line| line.strip_prefix("inactive_file ")?.parse::<u64>().ok());
-            let used = number("memory.current")?.saturating_sub(files.unwrap_or(0));
-            let name = format!("the memory limit of control group {}", group.display());
-            Some((name, number("memory.max")?.saturating_sub(used)))
+            Some((format!("the memory limit of control group {}", group.display()), free_of(group)?))
         });
         groups.chain([machine]).min_by_key(|(_, free)| *free).unwrap_or_default()
     }
 
     pub(crate) fn enough(&self, pid: i32, resident: u64) -> Result<(), LiveError> {
-        let needed = (resident / SHARE).max(FIRST);
+        let needed = needed(resident);
         let (what, free) = self.free();
         if free < needed {
             return Err(LiveError::Short { pid, what, free: free / MB, needed: needed / MB });
@@ -68,9 +83,45 @@ impl Memory {
     }
 }
 
+/// What has to be free for a copy.
+pub(crate) fn needed(resident: u64) -> u64 {
+    (resident / SHARE).max(FIRST)
+}
+
+fn number(group: &Path, name: &str) -> Option<u64> {
+    fs::read_to_string(group.join(name)).ok()?.trim().parse().ok()
+}
+
+fn free_of(group: &Path) -> Option<u64> {
+    // Pages of files go first.
+    let files = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
+    let files = files.lines().find_map(|line| line.strip_prefix("inactive_file ")?.parse::<u64>().ok());
+    let used = number(group, "memory.current")?.saturating_sub(files.unwrap_or(0));
+    Some(number(group, "memory.max")?.saturating_sub(used))
+}
+
+/// The memory that is a process's own.
+pub(crate) fn resident(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) << 10
+    };
+    field("RssAnon:") + field("VmSwap:")
+}
+
 fn available() -> Option<u64> {
+    meminfo("MemAvailable:")
+}
+
+/// All memory of the machine.
+pub(crate) fn total() -> Option<u64> {
+    meminfo("MemTotal:")
+}
+
+fn meminfo(field: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
     Some(line.split_ascii_whitespace().next()?.parse::<u64>().ok()? << 10)
 }
 

@@ -61,6 +61,27 @@ pub(crate) fn kept(mappings: &[Mapping]) -> Vec<(u64, u64)> {
     ranges
 }
 
+/// The bytes in memory of what is kept from forks: V8's heap.
+pub(crate) fn kept_in_memory(pid: i32) -> Option<u64> {
+    Some(resident_and_kept(&fs::read_to_string(format!("/proc/{pid}/smaps")).ok()?))
+}
+
+fn resident_and_kept(text: &str) -> u64 {
+    let (mut kept, mut resident) = (0, 0);
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("Rss:") {
+            resident =
+                rest.split_ascii_whitespace().next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0)
+                    << 10;
+        } else if let Some(flags) = line.strip_prefix("VmFlags:")
+            && flags.split_ascii_whitespace().any(|word| word == "dc")
+        {
+            kept += resident;
+        }
+    }
+    kept
+}
+
 fn parse(text: &str) -> Vec<Mapping> {
     let mut mappings: Vec<Mapping> = Vec::new();
     for line in text.lines() {
@@ -116,6 +137,14 @@ VmFlags: rd wr mr mw me ac
 VmFlags: rd wr mr mw me dc ac
 7ffd000-7ffe000 r--p 00000000 00:00 0                          [vvar]
 ";
+
+    #[test]
+    fn memory_that_is_kept_is_summed() {
+        let text = "100-200 rw-p 0 00:00 0 \nRss:      12 kB\nPss: 3 kB\nVmFlags: rd wr dc ac\n\
+                    300-400 rw-p 0 00:00 0 \nRss:       8 kB\nVmFlags: rd wr ac\n\
+                    500-600 rw-p 0 00:00 0 \nRss:       4 kB\nVmFlags: rd dc\n";
+        assert_eq!(resident_and_kept(text), 16 << 10);
+    }
 
     #[test]
     fn ranges_join_over_holes_and_not_over_others() {

@@ -79,6 +79,7 @@ pub(super) fn files(command: &str) -> Vec<(&'static str, &'static str)> {
             ),
             RUNTIME,
         ],
+        "hasten-core" => &[("hasten-core.html", "The page that --html writes, unless it names another.")],
         "hasten-gc" => &[("hasten-gc.html", "The page that --html writes, unless it names another.")],
         "hasten-gc-record" => &[RUNTIME],
         "hasten-export" => &[

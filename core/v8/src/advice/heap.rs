@@ -49,8 +49,8 @@ pub(super) fn leak(heap: &IsolateSummary, facts: &Facts) -> Option<Advice> {
         ),
         effect,
         unknowns: vec![
-            "Whether it is a leak, or a cache that is still filling: record for longer, or compare two heap snapshots \
-             (node --heapsnapshot-signal=SIGUSR2) taken some minutes apart."
+            "Whether it is a leak, or a cache that is still filling. What grows, and who holds it, two copies of the process tell \
+             that are taken some minutes apart: `hasten snapshot PID`, then `hasten core FIRST --compare SECOND`."
                 .to_owned(),
         ],
         node_options: Vec::new(),

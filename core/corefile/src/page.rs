@@ -1,0 +1,201 @@
+//! The page: one self-contained file that makes no requests.
+
+use std::collections::HashMap;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment};
+use serde::Serialize;
+
+use crate::holders::Suspect;
+use crate::paths::Step;
+use crate::report::{Frame, Report};
+
+const TEMPLATE: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+const SCRIPT: &str = include_str!("page/page.js");
+/// Classes in the table; the others are few bytes each.
+const ROWS: usize = 2000;
+const FRAMES: usize = 200;
+/// Threads without JavaScript are V8's helpers.
+const THREADS: usize = 64;
+
+#[derive(Debug, thiserror::Error)]
+pub enum PageError {
+    #[error("cannot make the page: {0}")]
+    Template(#[from] minijinja::Error),
+    #[error("cannot make the page's data: {0}")]
+    Data(#[from] serde_json::Error),
+}
+
+/// A page for a report that was made with the tree.
+///
+/// # Errors
+///
+/// Only if the template and the report do not fit each other.
+pub fn page(report: &Report) -> Result<String, PageError> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    environment.add_template("page", TEMPLATE)?;
+    Ok(environment.get_template("page")?.render(Serde(&Page::of(report)?))?)
+}
+
+/// Everything the template refers to.
+#[derive(Serialize)]
+struct Page<'a> {
+    style: String,
+    script: &'static str,
+    data: String,
+    file: String,
+    headline: String,
+    about: Vec<String>,
+    notes: &'a [String],
+    tiles: Vec<Tile>,
+    threads: Vec<Thread<'a>>,
+    suspects: Vec<Card<'a>>,
+    retainers: Vec<Held<'a>>,
+    histogram: Vec<Row<'a>>,
+    others: usize,
+    has_tree: bool,
+}
+
+#[derive(Serialize)]
+struct Tile {
+    name: &'static str,
+    value: String,
+    note: String,
+}
+
+#[derive(Serialize)]
+struct Thread<'a> {
+    name: String,
+    frames: Vec<&'a Frame>,
+    more: usize,
+}
+
+#[derive(Serialize)]
+struct Card<'a> {
+    suspect: &'a Suspect,
+    bytes: String,
+    share: String,
+    path: &'a [Step],
+}
+
+#[derive(Serialize)]
+struct Held<'a> {
+    name: &'a str,
+    address: &'a str,
+    bytes: String,
+    path: &'a [Step],
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    count: u64,
+    shallow_bytes: u64,
+    retained: String,
+}
+
+impl<'a> Page<'a> {
+    fn of(report: &'a Report) -> Result<Self, PageError> {
+        let paths: HashMap<&str, &[Step]> =
+            report.paths.iter().map(|path| (&*path.address, &*path.steps)).collect();
+        let path = |address: &str| paths.get(address).copied().unwrap_or_default();
+        let node = if report.node.is_empty() { "of an unknown release" } else { &report.node };
+        Ok(Self {
+            style: [hasten_charts::LOOK, STYLE].join("\n"),
+            script: SCRIPT,
+            data: hasten_charts::embeddable(&serde_json::to_string(&report.tree)?),
+            file: report.file.display().to_string(),
+            headline: headline(report),
+            about: vec![format!("Node.js {node}, {}; signal {}", report.program.display(), report.signal)],
+            notes: &report.notes,
+            tiles: tiles(report),
+            threads: threads(report),
+            suspects: report
+                .suspects
+                .iter()
+                .map(|suspect| Card {
+                    bytes: size(suspect.retained_bytes),
+                    share: format!("{:.0} %", suspect.share * 100.0),
+                    path: path(&suspect.example),
+                    suspect,
+                })
+                .collect(),
+            retainers: report
+                .retainers
+                .iter()
+                .map(|held| Held {
+                    name: &held.name,
+                    address: &held.address,
+                    bytes: size(held.retained_bytes),
+                    path: path(&held.address),
+                })
+                .collect(),
+            histogram: rows(report),
+            others: report.histogram.len().saturating_sub(ROWS),
+            has_tree: report.tree.is_some(),
+        })
+    }
+}
+
+fn headline(report: &Report) -> String {
+    let place =
+        report.threads.iter().flat_map(|thread| &thread.frames).find(|frame| !frame.script.is_empty());
+    let at = place.map_or_else(String::new, |frame| format!(" in {}", frame.function));
+    let what = if report.signal.starts_with("none") { "Alive" } else { &report.signal };
+    match report.histogram.first() {
+        Some(_) => format!("{what}{at}, {} alive", size(report.heap.live_bytes)),
+        None => format!("{what}{at}"),
+    }
+}
+
+fn tiles(report: &Report) -> Vec<Tile> {
+    let heap = &report.heap;
+    let tile = |name, value, note| Tile { name, value, note };
+    let understood = match &report.refused {
+        Some(why) => format!("no retained sizes: {why}"),
+        None => format!("{} references lead to nothing known", report.unknown_words),
+    };
+    vec![
+        tile("alive", size(heap.live_bytes), format!("in {} objects", heap.live_objects)),
+        tile("used", size(heap.used_bytes), "what the next collection frees included".to_owned()),
+        tile("buffers", size(heap.external_bytes), "outside the heap".to_owned()),
+        tile("understood", format!("{:.2} %", report.walked_share * 100.0), understood),
+    ]
+}
+
+fn threads(report: &Report) -> Vec<Thread<'_>> {
+    let with_frames = report.threads.iter().filter(|thread| !thread.frames.is_empty());
+    with_frames
+        .take(THREADS)
+        .map(|thread| Thread {
+            name: format!("{} ({})", thread.name, thread.id),
+            frames: thread.frames.iter().take(FRAMES).collect(),
+            more: thread.frames.len().saturating_sub(FRAMES),
+        })
+        .collect()
+}
+
+fn rows(report: &Report) -> Vec<Row<'_>> {
+    let entries = report.histogram.iter().take(ROWS);
+    entries
+        .map(|entry| Row {
+            name: &entry.name,
+            count: entry.count,
+            shallow_bytes: entry.shallow_bytes,
+            retained: entry.retained_bytes.map_or_else(|| "–".to_owned(), |bytes| bytes.to_string()),
+        })
+        .collect()
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.2} GB", bytes as f64 / 1e9),
+    }
+}
