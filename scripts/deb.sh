@@ -49,7 +49,8 @@ control() {
     size=$(du --summarize --apparent-size --block-size=1024 "$root/usr" | cut -f 1)
     floor=$(sed -n 's/^floor=//p' scripts/floor.sh)
     sed "s|@VERSION@|$full|; s|@MAINTAINER@|$maintainer|; s|@SIZE@|$size|; s|@FLOOR@|$floor|" "$sources/control" >"$root/DEBIAN/control"
-    install -m 755 -t "$root/DEBIAN" "$sources"/{postinst,prerm,postrm}
+    install -m 755 -t "$root/DEBIAN" "$sources"/{postinst,postrm}
+    sed -e '/^@FAREWELL@$/{r packaging/farewell.sh' -e 'd}' "$sources/prerm" | install -m 755 /dev/stdin "$root/DEBIAN/prerm"
     install -m 644 -t "$root/DEBIAN" "$sources/triggers"
     (cd "$root" && find usr -type f | LC_ALL=C sort | xargs md5sum) >"$root/DEBIAN/md5sums"
 }

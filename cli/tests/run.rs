@@ -371,17 +371,33 @@ fn another_openssl_is_left_alone() {
 }
 
 #[test]
-fn a_musl_program_is_left_alone() {
+fn a_musl_program_gets_the_libraries_for_musl_or_none() {
     let place = Place::new();
     let source = place.write("main.c", "int main(void){return 6;}");
-    let built = std::process::Command::new("musl-gcc").arg(source).arg("-o").arg(place.path("musl")).status();
+    let built =
+        std::process::Command::new("musl-gcc").arg(source).arg("-o").arg(place.path("musl-program")).status();
     if !built.is_ok_and(|status| status.success()) {
         println!("skipped: musl-gcc is not installed (apt-get install musl-tools)");
         return;
     }
-    let assert = place.run(&["run", "--", "./musl"]).code(6);
+    let assert = place.run(&["run", "--", "./musl-program"]).code(6);
     let said = place.stderr(&assert);
-    assert!(said.contains("linked with musl") && said.contains("libhasten.so musl"), "{said}");
+    assert!(said.contains("musl/libhasten_gzip.so is not in"), "{said}");
+    std::fs::create_dir(place.path("musl")).unwrap();
+    for library in ["libhasten_tls.so", "libhasten_gzip.so"] {
+        place.write(&format!("musl/{library}"), "");
+    }
+    let assert = place.run(&["run", "--dry-run", "--", "./musl-program"]).success();
+    let said = place.stdout(&assert);
+    assert!(
+        said.contains("LD_PRELOAD=[PLACE]/musl/libhasten_tls.so:[PLACE]/musl/libhasten_gzip.so"),
+        "{said}"
+    );
+    // By the shim, which is above them, where there is one.
+    place.write("libhasten.so", "");
+    let assert = place.run(&["run", "--dry-run", "--", "./musl-program"]).success();
+    let said = place.stdout(&assert);
+    assert!(said.contains("LD_PRELOAD=[PLACE]/libhasten.so HASTEN_PRELOAD=tls,gzip"), "{said}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! This system, booted with systemd in namespaces of its own. It shares the network; what it writes is in memory.
+//! This system, booted with systemd or OpenRC in namespaces of its own. It shares the network; what it writes is in memory.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,29 +19,51 @@ pub struct Booted {
 }
 
 impl Booted {
-    /// With hasten installed as its package does it; `None` if this user may not have namespaces or mounts.
+    /// With systemd, and hasten installed as its package does it; `None` if this user may not have namespaces or mounts.
     #[must_use]
     pub fn start() -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            println!("skipped: only root may boot a systemd");
+        let booted = Self::begin("booted.sh", &["--cgroup"], &[])?;
+        wait::until("systemd to have booted", || booted.is_up());
+        booted.install();
+        Some(booted)
+    }
+
+    /// The same with OpenRC; `None` also if this network does not have it.
+    #[must_use]
+    pub fn with_openrc() -> Option<Self> {
+        let openrc = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.deps/openrc");
+        if !openrc.is_dir() {
+            println!("skipped: there is no OpenRC; `scripts/openrc.sh` fetches it");
             return None;
         }
-        let mut namespaces = Command::new(tools::tool("unshare", "util-linux"));
-        namespaces.args(["--mount", "--pid", "--fork", "--cgroup", "mount", "--make-rprivate", "/"]);
-        if !namespaces.output().is_ok_and(|output| output.status.success()) {
+        let booted = Self::begin("openrc.sh", &[], &[&openrc])?;
+        wait::until("OpenRC to have booted", || {
+            fs::read_to_string(booted.path("/run/openrc/softlevel"))
+                .is_ok_and(|level| level.trim() == "default")
+        });
+        booted.install();
+        Some(booted)
+    }
+
+    fn begin(script: &str, namespaces: &[&str], arguments: &[&Path]) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: only root may boot a system");
+            return None;
+        }
+        let mut trial = Command::new(tools::tool("unshare", "util-linux"));
+        trial.args(["--mount", "--pid", "--fork", "--cgroup", "mount", "--make-rprivate", "/"]);
+        if !trial.output().is_ok_and(|output| output.status.success()) {
             println!("skipped: no namespaces can be had here");
             return None;
         }
         let folder = tempfile::Builder::new().prefix("hasten-booted-").tempdir().unwrap();
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/booted.sh");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(script);
         let mut unshare = Command::new(tools::tool("unshare", "util-linux"));
-        unshare.args(["--mount", "--pid", "--fork", "--kill-child=KILL", "--uts", "--ipc", "--cgroup", "sh"]);
-        let unshare = unshare.arg(script).arg(folder.path()).stdin(Stdio::null()).spawn().unwrap();
-        let init = wait::for_some("systemd", || cpu::children(unshare.id()).first().copied());
-        let booted = Self { unshare, init, _folder: folder };
-        wait::until("systemd to have booted", || booted.is_up());
-        booted.install();
-        Some(booted)
+        unshare.args(["--mount", "--pid", "--fork", "--kill-child=KILL", "--uts", "--ipc"]).args(namespaces);
+        unshare.arg("sh").arg(script).arg(folder.path()).args(arguments);
+        let unshare = unshare.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        let init = wait::for_some("the first process", || cpu::children(unshare.id()).first().copied());
+        Some(Self { unshare, init, _folder: folder })
     }
 
     fn is_up(&self) -> bool {

@@ -212,7 +212,7 @@ impl ProgramReport {
         }
         row("linkage", linkage(program));
         row("privilege", privilege(program));
-        let dynamic = matches!(program.linkage, Linkage::Dynamic { libc: Libc::Glibc, .. });
+        let dynamic = matches!(program.libc(), Some(Libc::Glibc | Libc::Musl));
         for stem in ["libssl.so", "libcrypto.so", "libz.so"].into_iter().filter(|_| dynamic) {
             let Some(library) = program.library(stem) else {
                 row(

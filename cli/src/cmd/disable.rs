@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use hasten_units::{Activity, Found, Outcome, Systemd, UnitError};
+use hasten_units::{Activity, Found, Manager, Outcome, UnitError};
 
 use super::services::restarts::Restarts;
 use crate::failure::Failure;
@@ -37,14 +37,15 @@ pub(crate) struct DisableArgs {
 const SETTLED: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &DisableArgs) -> Result<ExitCode, Failure> {
-    let systemd = Systemd::of_host()?;
-    let names = if args.all { systemd.enabled() } else { args.services.clone() };
+    let manager = hasten_units::of_host()?;
+    let manager = &*manager;
+    let names = if args.all { manager.enabled() } else { args.services.clone() };
     if names.is_empty() {
         say("hasten: no service was enabled");
     }
     let mut failed = false;
     for name in names {
-        if let Err(failure) = args.disable(&systemd, &name) {
+        if let Err(failure) = args.disable(manager, &name) {
             failure.tell();
             failed = true;
         }
@@ -53,55 +54,55 @@ pub(crate) fn run(args: &DisableArgs) -> Result<ExitCode, Failure> {
 }
 
 impl DisableArgs {
-    fn disable(&self, systemd: &Systemd, name: &str) -> Result<(), Failure> {
-        let unit = match systemd.unit(name) {
+    fn disable(&self, manager: &dyn Manager, name: &str) -> Result<(), Failure> {
+        let unit = match manager.unit(name) {
             Ok(unit) => unit,
             // The unit is gone with its package; the drop-in is not.
-            Err(UnitError::NotFound { name } | UnitError::Masked { name }) if remove(systemd, &name)? => {
+            Err(UnitError::NotFound { name } | UnitError::Masked { name }) if remove(manager, &name)? => {
                 say(format!("{name} is no service any more; the drop-in is removed"));
                 return Ok(());
             }
             Err(error) => return Err(error.into()),
         };
-        if !remove(systemd, &unit.name)? {
+        if !remove(manager, &unit.name)? {
             return Err(Failure::new(
                 format!("{} was not enabled by `hasten enable`", unit.name),
-                format!("see what it loads with `systemctl cat {}`", unit.short_name()),
+                format!("see what it loads with `{}`", manager.phrases().show(unit.short_name())),
             ));
         }
-        say(format!("{} is removed", systemd.drop_in(&unit.name).path().display()));
+        say(format!("{} is removed", manager.drop_in(&unit.name).path().display()));
         if unit.activity != Activity::Running {
             return Ok(());
         }
         if !self.restarts.is_wanted(&unit.name) {
             let name = unit.short_name();
-            say(format!("{name} is accelerated until its restart: `systemctl restart {name}`"));
+            say(format!("{name} is accelerated until its restart: `{}`", manager.phrases().restart(name)));
             return Ok(());
         }
-        restart(systemd, &unit.name)
+        restart(manager, &unit.name)
     }
 }
 
 /// Removes the drop-in of a unit; false if there is none of ours.
-fn remove(systemd: &Systemd, unit: &str) -> Result<bool, Failure> {
-    let drop_in = systemd.drop_in(unit);
+fn remove(manager: &dyn Manager, unit: &str) -> Result<bool, Failure> {
+    let drop_in = manager.drop_in(unit);
     if drop_in.found()? != Found::Ours {
         return Ok(false);
     }
     drop_in.remove()?;
-    systemd.reload()?;
+    manager.reload()?;
     Ok(true)
 }
 
-fn restart(systemd: &Systemd, name: &str) -> Result<(), Failure> {
-    match systemd.restart_and_watch(name, SETTLED)? {
+fn restart(manager: &dyn Manager, name: &str) -> Result<(), Failure> {
+    match manager.restart_and_watch(name, SETTLED)? {
         Outcome::Up(_) => {
             say(format!("{name} is up, without hasten"));
             Ok(())
         }
         Outcome::Down { why, .. } => Err(Failure::new(
             format!("{name} does not stay up without hasten: {why}"),
-            format!("see `journalctl -u {name}`"),
+            format!("see `{}`", manager.phrases().log(name)),
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! `hasten enable`: accelerates services by a drop-in for their units.
+//! `hasten enable`: accelerates services by a drop-in for their units or scripts.
 
 mod recheck;
 mod trial;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use hasten_plan::{Decision, Side};
-use hasten_units::{Activity, DropIn, Found, Outcome, Systemd, Unit};
+use hasten_units::{Activity, DropIn, Found, Manager, Outcome, Unit};
 
 use self::trial::Verdict;
 use super::services::restarts::Restarts;
@@ -34,7 +34,7 @@ Examples:
 /// Accelerate services, by a drop-in for their units
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, long_about = "\
-Writes a drop-in that sets environment variables, above all LD_PRELOAD, for a systemd service. The unit's own command, user and \
+Writes a drop-in that sets environment variables, above all LD_PRELOAD, for a service of systemd or OpenRC. The unit's own command, user and \
 sandbox stay as they are. A service that would gain nothing is refused, with the reason. A copy of the service, which writes to memory and has a network \
 of its own, shows first whether it answers as before. The drop-in takes effect when the \
 service starts again: the command offers to restart it, watches it for some seconds, and takes the drop-in back if it does not \
@@ -76,16 +76,17 @@ pub(crate) struct EnableArgs {
 const SETTLED: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &EnableArgs) -> Result<ExitCode, Failure> {
-    let systemd = Systemd::of_host()?;
-    let place = Place::new(args.choice.config()?, systemd.clone());
+    let manager = hasten_units::of_host()?;
+    let manager = &*manager;
+    let place = Place::new(args.choice.config()?, manager);
     place.validate()?;
     if args.recheck {
-        return recheck::run(&systemd, &place, args.dry_run);
+        return recheck::run(manager, &place, args.dry_run);
     }
-    let services = args.services(&systemd, &place)?;
+    let services = args.services(manager, &place)?;
     let mut failed = false;
     for service in services {
-        if let Err(failure) = (Enabling { args, systemd: &systemd, service: &service }).run() {
+        if let Err(failure) = (Enabling { args, manager, service: &service }).run() {
             failure.tell();
             failed = true;
         }
@@ -94,15 +95,15 @@ pub(crate) fn run(args: &EnableArgs) -> Result<ExitCode, Failure> {
 }
 
 impl EnableArgs {
-    fn services(&self, systemd: &Systemd, place: &Place) -> Result<Vec<Service>, Failure> {
+    fn services(&self, manager: &dyn Manager, place: &Place<'_>) -> Result<Vec<Service>, Failure> {
         if !self.all {
-            let units = self.services.iter().map(|name| systemd.unit(name));
+            let units = self.services.iter().map(|name| manager.unit(name));
             let units: Vec<Unit> = units.collect::<Result<_, _>>()?;
             return Ok(units.into_iter().map(|unit| place.look_at(unit)).collect());
         }
-        let running = systemd.services()?.into_iter().filter(|unit| unit.activity == Activity::Running);
+        let running = manager.services()?.into_iter().filter(|unit| unit.activity == Activity::Running);
         let mut services: Vec<Service> = running.map(|unit| place.look_at(unit)).collect();
-        services.retain(|service| matches!(service.state(systemd), Ok(State::Possible)));
+        services.retain(|service| matches!(service.state(manager), Ok(State::Possible)));
         if services.is_empty() {
             say(
                 "hasten: no running service would gain that is not accelerated already; see `hasten status --all`",
@@ -115,7 +116,7 @@ impl EnableArgs {
 /// One service on its way.
 struct Enabling<'a> {
     args: &'a EnableArgs,
-    systemd: &'a Systemd,
+    manager: &'a dyn Manager,
     service: &'a Service,
 }
 
@@ -128,11 +129,14 @@ impl Enabling<'_> {
                 refusal.fix.clone(),
             )
         })?;
-        if self.service.state(self.systemd)? == State::ByHand {
+        if self.service.state(self.manager)? == State::ByHand {
             let what = format!("{} loads hasten already, by its unit or another drop-in", unit.name);
-            return Err(Failure::new(what, format!("see `systemctl cat {}`", unit.short_name())));
+            return Err(Failure::new(
+                what,
+                format!("see `{}`", self.manager.phrases().show(unit.short_name())),
+            ));
         }
-        let drop_in = self.systemd.drop_in(&unit.name);
+        let drop_in = self.manager.drop_in(&unit.name);
         let text = drop_in.text(&offer.lasting.variables);
         self.show(offer, &drop_in, &text)?;
         if self.args.dry_run {
@@ -140,7 +144,7 @@ impl Enabling<'_> {
         }
         self.try_out(offer, &drop_in)?;
         let is_new = drop_in.write(&text)?;
-        self.systemd.reload()?;
+        self.manager.reload()?;
         self.take_effect(&drop_in, is_new)
     }
 
@@ -170,7 +174,7 @@ impl Enabling<'_> {
             return Ok(());
         }
         say(format!("Trying it with a copy of {} that has a network of its own", unit.name));
-        match trial::run(self.systemd, unit, &offer.lasting.variables) {
+        match trial::run(self.manager, unit, &offer.lasting.variables) {
             Verdict::Same(ports) => {
                 say(format!("  it does the same with hasten as without: {}", ports.join(", ")));
             }
@@ -214,9 +218,9 @@ impl Enabling<'_> {
         }
         if !self.args.restarts.is_wanted(&unit.name) {
             say(format!(
-                "the drop-in of {} takes effect with its restart: `systemctl restart {}`",
+                "the drop-in of {} takes effect with its restart: `{}`",
                 unit.name,
-                unit.short_name()
+                self.manager.phrases().restart(unit.short_name())
             ));
             return Ok(());
         }
@@ -226,7 +230,7 @@ impl Enabling<'_> {
     fn restart(&self, drop_in: &DropIn) -> Result<(), Failure> {
         let name = &self.service.unit.name;
         say(format!("Restarting {name}, and watching it for {} s", SETTLED.as_secs()));
-        match self.systemd.restart_and_watch(name, SETTLED)? {
+        match self.manager.restart_and_watch(name, SETTLED)? {
             Outcome::Up(unit) => self.is_up(&unit),
             Outcome::Down { why, last_words } => Err(self.take_back(drop_in, &why, &last_words)),
         }
@@ -239,7 +243,8 @@ impl Enabling<'_> {
             return Err(Failure::new(
                 format!("{name} is up, but has not loaded hasten"),
                 format!(
-                    "see `journalctl -u {name}`; with SELinux, the policy may make the loader ignore LD_PRELOAD"
+                    "see `{}`; with SELinux, the policy may make the loader ignore LD_PRELOAD",
+                    self.manager.phrases().log(name)
                 ),
             ));
         }
@@ -258,7 +263,7 @@ impl Enabling<'_> {
         let (start, span) = (Instant::now(), Duration::from_secs(self.args.watch));
         say(format!("What it saves in {} s (Ctrl-C leaves it as it is):", span.as_secs()));
         thread::sleep(span);
-        let unit = self.systemd.unit(name)?;
+        let unit = self.manager.unit(name)?;
         let seconds = start.elapsed().as_secs();
         let line = match Saved::of(&unit) {
             Some(saved) if saved.handshakes + saved.streams > 0 => format!(
@@ -281,14 +286,15 @@ impl Enabling<'_> {
             say(format!("  {name}: {line}"));
         }
         let what = format!("{name} did not stay up with hasten: {why}");
+        let phrases = self.manager.phrases();
         match self.without(drop_in) {
             Ok(Outcome::Up(_)) => Failure::new(
                 format!("{what}. The drop-in is removed, and it runs as before"),
-                format!("please report this, with `journalctl -u {name}` and `systemctl cat {name}`"),
+                format!("please report this, with `{}` and `{}`", phrases.log(name), phrases.show(name)),
             ),
             Ok(Outcome::Down { why, .. }) => Failure::new(
                 format!("{what}. Without the drop-in, which is removed, it does not stay up either: {why}"),
-                format!("see `journalctl -u {name}`: hasten is not the cause"),
+                format!("see `{}`: hasten is not the cause", phrases.log(name)),
             ),
             Err(failure) => failure,
         }
@@ -296,7 +302,7 @@ impl Enabling<'_> {
 
     fn without(&self, drop_in: &DropIn) -> Result<Outcome, Failure> {
         drop_in.remove()?;
-        self.systemd.reload()?;
-        Ok(self.systemd.restart_and_watch(&self.service.unit.name, SETTLED)?)
+        self.manager.reload()?;
+        Ok(self.manager.restart_and_watch(&self.service.unit.name, SETTLED)?)
     }
 }

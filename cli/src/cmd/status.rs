@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use comfy_table::{Cell, Color};
 use hasten_plan::Config;
-use hasten_units::{Activity, Systemd};
+use hasten_units::{Activity, Manager};
 use serde::Serialize;
 
 use super::services::saved::Saved;
@@ -62,10 +62,11 @@ struct Row {
 }
 
 pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
-    let systemd = Systemd::of_host()?;
-    let place = Place::new(Config::load(None)?, systemd.clone());
-    let services = systemd.services()?.into_iter().map(|unit| place.look_at(unit));
-    let rows = services.map(|service| Row::new(&systemd, &service)).collect::<Result<_, _>>()?;
+    let manager = hasten_units::of_host()?;
+    let manager = &*manager;
+    let place = Place::new(Config::load(None)?, manager);
+    let services = manager.services()?.into_iter().map(|unit| place.look_at(unit));
+    let rows = services.map(|service| Row::new(manager, &service)).collect::<Result<_, _>>()?;
     let report = Report { schema: SCHEMA, services: rows };
     let text = match args.json {
         true => {
@@ -78,15 +79,15 @@ pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
 }
 
 impl Row {
-    fn new(systemd: &Systemd, service: &Service) -> Result<Self, Failure> {
-        let kind = service.state(systemd)?;
+    fn new(manager: &dyn Manager, service: &Service) -> Result<Self, Failure> {
+        let kind = service.state(manager)?;
         Ok(Self {
             unit: service.unit.name.clone(),
             activity: service.unit.activity.as_str(),
             state: kind.as_str(),
             kind,
             accelerators: service.accelerators(),
-            why: why(kind, service),
+            why: why(manager, kind, service),
             saved: Saved::of(&service.unit),
         })
     }
@@ -101,12 +102,12 @@ impl Row {
     }
 }
 
-fn why(state: State, service: &Service) -> Option<String> {
+fn why(manager: &dyn Manager, state: State, service: &Service) -> Option<String> {
     let name = service.unit.short_name();
     match state {
         State::On | State::ByHand | State::AfterStart => None,
         State::Enabled => Some("run it with sudo to see whether it is accelerated".to_owned()),
-        State::AfterRestart | State::UntilRestart => Some(format!("systemctl restart {name}")),
+        State::AfterRestart | State::UntilRestart => Some(manager.phrases().restart(name)),
         State::Possible => Some(format!("sudo hasten enable {name}")),
         State::Off => Some(service.why_not()),
     }

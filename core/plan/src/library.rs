@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use hasten_probe::Program;
+use hasten_probe::program::Libc;
+
 use crate::accelerator::{Accelerator, Carrier};
 use crate::plan::Reason;
 use crate::surroundings::Surroundings;
@@ -12,6 +15,9 @@ const TRIPLET: &str = "x86_64-linux-gnu";
 
 /// Installation directories, for a command that cannot determine its own location: without `/proc`.
 const INSTALLED: [&str; 2] = ["/usr/lib/hasten", "/usr/local/lib/hasten"];
+
+/// The folder beside the libraries in which those for musl are.
+pub(crate) const MUSL: &str = "musl";
 
 /// Possible locations of a library, best first: the override, the build tree, then the layouts of `make
 /// install` and of the Debian package.
@@ -56,8 +62,20 @@ fn is_below(library: &Path, directory: &Path) -> bool {
 }
 
 /// The accelerator's library or plugin, or a reason against it that names every place searched.
-pub(crate) fn find(accelerator: &dyn Accelerator, surroundings: &Surroundings) -> Result<PathBuf, Reason> {
-    find_file(accelerator.library(), accelerator.carrier(), surroundings)
+pub(crate) fn find(
+    accelerator: &dyn Accelerator,
+    program: Option<&Program>,
+    surroundings: &Surroundings,
+) -> Result<PathBuf, Reason> {
+    let carrier = accelerator.carrier();
+    let is_musl = program.and_then(Program::libc) == Some(Libc::Musl) && carrier == Carrier::LdPreload;
+    if !is_musl {
+        return find_file(accelerator.library(), carrier, surroundings);
+    }
+    if !accelerator.is_for_musl() {
+        return Err(Reason::against("its library exists for glibc only").fix("use a build for glibc"));
+    }
+    find_file(&format!("{MUSL}/{}", accelerator.library()), carrier, surroundings)
 }
 
 /// The shim, likewise.

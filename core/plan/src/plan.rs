@@ -265,11 +265,12 @@ impl Verdict {
         let concerns = program.is_none_or(|program| accelerator.concerns(program));
         let proof = program.and_then(|program| accelerator.proof(program));
         let around = program.and_then(|program| accelerator.judge_surroundings(program, surroundings));
+        let named = program;
         let program = match program {
             Some(program) => accelerator.judge_program(program),
             None => accelerator.judge_libraries(surroundings).into_iter().collect(),
         };
-        let (library, found) = match library::find(accelerator, surroundings) {
+        let (library, found) = match library::find(accelerator, named, surroundings) {
             Ok(path) => {
                 let what = match accelerator.carrier() {
                     Carrier::LdPreload => "library",

@@ -10,6 +10,7 @@ use hasten_probe::program::elf::Machine;
 use hasten_probe::program::{Libc, Linkage};
 
 use crate::accelerator::{self, Carrier};
+use crate::library::MUSL;
 use crate::plan::Reason;
 
 /// The shim, which loads the libraries of all accelerators where they can be loaded.
@@ -18,12 +19,17 @@ pub(crate) const SHIM: &str = "libhasten.so";
 /// Which accelerators the shim is to load, where the plan has chosen them; without it, the shim chooses.
 pub(crate) const CHOSEN: &str = "HASTEN_PRELOAD";
 
-/// The shim beside these libraries, and their accelerators' names. A program that inherits the variables may be linked with
+/// The shim beside these libraries, or above those for musl, and their accelerators' names. A program that inherits the variables may be linked with
 /// another C library, and would end at its start if a library for this one were named. `None` if they have no shim beside them,
 /// as in a tree that is not completely built: the libraries are named then.
 pub(crate) fn through_shim(libraries: &[(&str, PathBuf)]) -> Option<(PathBuf, OsString)> {
-    let shim = libraries.first()?.1.with_file_name(SHIM);
-    let are_beside = libraries.iter().all(|(_, library)| library.with_file_name(SHIM) == shim);
+    let shim_of = |library: &Path| {
+        let folder = library.parent()?;
+        let is_musl = folder.file_name() == Some(OsStr::new(MUSL));
+        Some(if is_musl { folder.parent()? } else { folder }.join(SHIM))
+    };
+    let shim = shim_of(&libraries.first()?.1)?;
+    let are_beside = libraries.iter().all(|(_, library)| shim_of(library).as_ref() == Some(&shim));
     let names: Vec<_> = libraries.iter().map(|(name, _)| *name).collect();
     (are_beside && File::open(&shim).is_ok()).then(|| (shim, names.join(",").into()))
 }
@@ -100,14 +106,10 @@ fn linkage(program: &Program, name: &str) -> Reason {
             Reason::favour(format!("{name} is dynamically linked with glibc"))
         }
         Linkage::Dynamic { libc: Libc::Musl, .. } => {
-            Reason::against(format!("{name} is linked with musl, and `hasten run` preloads libraries for glibc"))
-                .fix(format!(
-                    "start it without `hasten run`, as LD_PRELOAD=/usr/lib/hasten/libhasten.so {name}: that loads those \
-                     for musl"
-                ))
+            Reason::favour(format!("{name} is dynamically linked with musl"))
         }
         Linkage::Dynamic { libc: Libc::Other, interpreter } => Reason::against(format!(
-            "{name} is started by {}, which is not glibc's loader",
+            "{name} is started by {}, which is neither glibc's nor musl's loader",
             interpreter.display()
         ))
         .fix("use a build for glibc"),

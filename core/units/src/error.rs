@@ -1,4 +1,4 @@
-//! What can go wrong between us and systemd.
+//! What can go wrong between us and what starts the services.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum UnitError {
-    #[error("systemd does not run here")]
-    NoSystemd,
+    #[error("neither systemd nor OpenRC runs here")]
+    NoManager,
     #[error("there is no service {name}")]
     NotFound { name: String },
     #[error("{name} is not a service")]
@@ -17,8 +17,8 @@ pub enum UnitError {
     Masked { name: String },
     #[error("cannot run {}: {why}", program.display())]
     Unavailable { program: PathBuf, why: io::Error },
-    #[error("`systemctl {arguments}` failed: {said}")]
-    Refused { arguments: String, said: String },
+    #[error("`{command}` failed: {said}")]
+    Refused { command: String, said: String },
     #[error("cannot write {}: {why}", path.display())]
     Write { path: PathBuf, why: io::Error },
     #[error("cannot read {}: {why}", path.display())]
@@ -31,16 +31,16 @@ impl UnitError {
     #[must_use]
     pub fn fix(&self) -> String {
         match self {
-            Self::NoSystemd => {
+            Self::NoManager => {
                 "start the program with `hasten run -- PROGRAM`, or set LD_PRELOAD where it is started: see docs/install.md"
                     .into()
             }
-            Self::NotFound { .. } => "see the names with `systemctl list-units --type=service --all`".into(),
+            Self::NotFound { .. } => "see the names with `systemctl list-units --type=service --all`, or `rc-status --servicelist`".into(),
             Self::NotAService { .. } => "name the service itself: NAME.service".into(),
             Self::Masked { name } => format!("unmask it first: `systemctl unmask {name}`"),
-            Self::Unavailable { .. } => "install systemd, or put it on the PATH".into(),
+            Self::Unavailable { .. } => "install it, or put it on the PATH".into(),
             Self::Refused { said, .. } if is_denial(said) => "run it with sudo".into(),
-            Self::Refused { .. } => "see `systemctl status` and `journalctl -u`".into(),
+            Self::Refused { .. } => "see `systemctl status` and `journalctl -u`, or `rc-status`".into(),
             Self::Write { why, .. } | Self::Read { why, .. }
                 if why.kind() == io::ErrorKind::PermissionDenied =>
             {

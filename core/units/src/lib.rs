@@ -1,4 +1,4 @@
-//! systemd's services: what they start, drop-ins, and restarts that can be taken back.
+//! Services of systemd and OpenRC: what they start, drop-ins, and restarts that can be taken back.
 
 #![forbid(unsafe_code)]
 
@@ -6,7 +6,10 @@ mod copy;
 mod drop_in;
 mod environment;
 mod error;
+mod manager;
 mod obstacle;
+mod openrc;
+mod place;
 mod properties;
 mod restart;
 mod systemd;
@@ -17,8 +20,9 @@ pub mod words;
 
 pub use drop_in::{DropIn, Found};
 pub use error::UnitError;
+pub use manager::{Copies, Manager, Phrases, of_host};
 pub use obstacle::Obstacle;
 pub use restart::Outcome;
 pub use systemd::Systemd;
-pub use trial::{Sandbox, TrialError};
+pub use trial::TrialError;
 pub use unit::{Activity, Unit};

@@ -1,10 +1,5 @@
 //! Restarts that are watched: a service that comes up and dies a moment later has not come up.
 
-use std::thread;
-use std::time::{Duration, Instant};
-
-use crate::error::UnitError;
-use crate::systemd::Systemd;
 use crate::unit::{Activity, Unit};
 
 /// What became of a service.
@@ -14,47 +9,13 @@ pub enum Outcome {
     Down { why: String, last_words: Vec<String> },
 }
 
-impl Systemd {
-    /// Restarts a service and watches it for a while.
-    pub fn restart_and_watch(&self, name: &str, while_: Duration) -> Result<Outcome, UnitError> {
-        // A service that was restarted often is not started again otherwise.
-        self.forgive(name)?;
-        match self.restart(name) {
-            Ok(()) => self.watch(name, while_),
-            Err(UnitError::Refused { said, .. }) => Ok(self.down(name, said)),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn watch(&self, name: &str, while_: Duration) -> Result<Outcome, UnitError> {
-        const PAUSE: Duration = Duration::from_millis(200);
-        let first = self.unit(name)?;
-        let start = Instant::now();
-        loop {
-            let unit = self.unit(name)?;
-            if let Some(why) = fall(&first, &unit) {
-                return Ok(self.down(name, why));
-            }
-            if start.elapsed() >= while_ {
-                return Ok(Outcome::Up(Box::new(unit)));
-            }
-            thread::sleep(PAUSE);
-        }
-    }
-
-    fn down(&self, name: &str, why: String) -> Outcome {
-        const LINES: usize = 5;
-        Outcome::Down { why, last_words: self.last_words(name, LINES) }
-    }
-}
-
 /// What has happened to a service that was up.
-fn fall(first: &Unit, now: &Unit) -> Option<String> {
+pub(crate) fn fall(first: &Unit, now: &Unit) -> Option<String> {
     if !matches!(now.activity, Activity::Running | Activity::Starting) {
         return Some(format!("it has {}", now.activity.as_str()));
     }
     if now.restarts > first.restarts {
-        return Some("systemd had to start it again".into());
+        return Some("it had to be started again".into());
     }
     // systemd may find out late which one it is.
     let has_ended = first.main_pid.is_some() && now.main_pid != first.main_pid;
@@ -79,7 +40,7 @@ mod tests {
         for (now, why) in [
             ("ActiveState=failed\nMainPID=0\nNRestarts=0", "failed"),
             ("ActiveState=inactive\nMainPID=0\nNRestarts=0", "stopped"),
-            ("ActiveState=active\nMainPID=9\nNRestarts=1", "start it again"),
+            ("ActiveState=active\nMainPID=9\nNRestarts=1", "started again"),
             ("ActiveState=active\nMainPID=9\nNRestarts=0", "ended"),
         ] {
             assert!(fall(&up, &unit(now)).is_some_and(|said| said.contains(why)), "{now}");

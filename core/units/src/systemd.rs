@@ -5,15 +5,17 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::drop_in::DropIn;
+use crate::drop_in::{DropIn, Style};
 use crate::error::UnitError;
+use crate::manager::{Copies, Manager, Phrases};
 use crate::properties::Properties;
+use crate::trial::{Sandbox, TrialError};
 use crate::unit::{ASKED, Unit};
 
 /// Where an administrator's drop-ins are.
 const ADMINISTRATOR: &str = "/etc/systemd/system";
 /// There while systemd is the system's manager (sd_booted(3)).
-const BOOTED: &str = "/run/systemd/system";
+pub(crate) const BOOTED: &str = "/run/systemd/system";
 
 #[derive(Clone, Debug)]
 pub struct Systemd {
@@ -25,7 +27,7 @@ impl Systemd {
     /// The one that manages this host.
     pub fn of_host() -> Result<Self, UnitError> {
         if !Path::new(BOOTED).is_dir() {
-            return Err(UnitError::NoSystemd);
+            return Err(UnitError::NoManager);
         }
         Ok(Self { systemctl: "systemctl".into(), drop_ins: ADMINISTRATOR.into() })
     }
@@ -68,15 +70,13 @@ impl Systemd {
     /// The units with a drop-in of ours, whether or not they still exist.
     #[must_use]
     pub fn enabled(&self) -> Vec<String> {
-        let mut names = DropIn::units(&self.drop_ins);
-        names.sort();
-        names
+        DropIn::units(Style::Systemd, &self.drop_ins)
     }
 
     /// The drop-in of a unit, which may be gone.
     #[must_use]
     pub fn drop_in(&self, unit: &str) -> DropIn {
-        DropIn::of(&self.drop_ins, unit)
+        DropIn::of(Style::Systemd, &self.drop_ins, unit)
     }
 
     /// Reads all unit files again.
@@ -155,11 +155,56 @@ impl Systemd {
             .trim_end_matches('.')
             .to_owned();
         let words = arguments.iter().filter(|word| !word.starts_with("--")).copied();
-        Err(UnitError::Refused { arguments: words.collect::<Vec<_>>().join(" "), said })
+        let command = format!("systemctl {}", words.collect::<Vec<_>>().join(" "));
+        Err(UnitError::Refused { command, said })
     }
 
     fn call(&self, arguments: &[&str]) -> io::Result<Output> {
         Command::new(&self.systemctl).args(arguments).env("LC_ALL", "C").stdin(Stdio::null()).output()
+    }
+}
+
+impl Manager for Systemd {
+    fn unit(&self, name: &str) -> Result<Unit, UnitError> {
+        self.unit(name)
+    }
+
+    fn services(&self) -> Result<Vec<Unit>, UnitError> {
+        self.services()
+    }
+
+    fn enabled(&self) -> Vec<String> {
+        self.enabled()
+    }
+
+    fn drop_in(&self, unit: &str) -> DropIn {
+        self.drop_in(unit)
+    }
+
+    fn reload(&self) -> Result<(), UnitError> {
+        self.reload()
+    }
+
+    fn restart(&self, unit: &str) -> Result<(), UnitError> {
+        // A service that was restarted often is not started again otherwise.
+        self.forgive(unit)?;
+        self.restart(unit)
+    }
+
+    fn note(&self, unit: &str, line: &str) {
+        self.note(unit, line);
+    }
+
+    fn last_words(&self, unit: &str, lines: usize) -> Vec<String> {
+        self.last_words(unit, lines)
+    }
+
+    fn copies<'a>(&'a self, unit: &'a Unit) -> Result<Box<dyn Copies + 'a>, TrialError> {
+        Ok(Box::new(Sandbox::new(self, unit)?))
+    }
+
+    fn phrases(&self) -> &'static Phrases {
+        &Phrases { restart: "systemctl restart {}", show: "systemctl cat {}", log: "journalctl -u {}" }
     }
 }
 

@@ -34,7 +34,10 @@ impl Host {
     }
 
     pub(crate) fn new() -> Option<Self> {
-        let booted = Booted::start()?;
+        Some(Self::of(Booted::start()?))
+    }
+
+    pub(crate) fn of(booted: Booted) -> Self {
         let (pki, port) = (Pki::new(), Port::reserve().unwrap());
         let certificate = pki.certificate(KeyKind::P256);
         booted.copy(&certificate.chain, "/etc/nginx/chain.pem", 0o644);
@@ -47,7 +50,7 @@ impl Host {
             &configuration(&port, "www-data", "/run/nginx.pid", "/var/lib/nginx"),
         );
         let target = target(&port, &certificate);
-        Some(Self { booted, target, port, _pki: pki })
+        Self { booted, target, port, _pki: pki }
     }
 
     /// The configuration of an nginx without rights, in a folder of its own.

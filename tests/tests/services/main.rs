@@ -1,6 +1,7 @@
 //! `hasten enable`, `disable` and `status` with real services of a real systemd.
 
 mod fixture;
+mod openrc;
 mod refused;
 mod sandboxed;
 mod undone;

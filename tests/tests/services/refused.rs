@@ -66,5 +66,8 @@ fn without_a_systemd_the_other_ways_are_named() {
     let output = unshare.args(["--mount", "sh", "-c", script]).arg(product::hasten()).output().unwrap();
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("systemd does not run here") && said.contains("hasten run --"), "{said}");
+    assert!(
+        said.contains("neither systemd nor OpenRC runs here") && said.contains("hasten run --"),
+        "{said}"
+    );
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use hasten_bench::drive::requests::fetch;
 use hasten_bench::drive::{self, FailureKind, Load, Protocol, Target};
 use hasten_probe::listen;
-use hasten_units::{Outcome, Sandbox, Systemd, TrialError, Unit};
+use hasten_units::{Copies, Manager, Outcome, TrialError, Unit};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// What the copies have shown.
@@ -49,13 +49,13 @@ impl fmt::Display for Answer {
 
 type Answers = Vec<(SocketAddr, Answer)>;
 
-pub(super) fn run(systemd: &Systemd, unit: &Unit, variables: &[(String, OsString)]) -> Verdict {
-    let tried = Sandbox::new(systemd, unit).and_then(|sandbox| {
-        let stock = match started(&sandbox, &[])? {
+pub(super) fn run(manager: &dyn Manager, unit: &Unit, variables: &[(String, OsString)]) -> Verdict {
+    let tried = manager.copies(unit).and_then(|copies| {
+        let stock = match started(&*copies, &[])? {
             Ok(shown) => shown.answers,
             Err(why) => return Ok(Verdict::NoStart(why)),
         };
-        Ok(match started(&sandbox, variables)? {
+        Ok(match started(&*copies, variables)? {
             Ok(shown) if !shown.is_loaded => Verdict::Different("does not load hasten".into()),
             Ok(shown) => compared(&stock, &shown.answers),
             Err(why) => Verdict::Different(format!("does not start with hasten: {why}")),
@@ -72,17 +72,17 @@ struct Shown {
 
 /// What a copy shows; what it said last if it does not start.
 fn started(
-    sandbox: &Sandbox<'_>,
+    copies: &dyn Copies,
     variables: &[(String, OsString)],
 ) -> Result<Result<Shown, String>, TrialError> {
-    let outcome = match sandbox.start(variables)? {
+    let outcome = match copies.start(variables)? {
         Outcome::Up(copy) => {
             answers(&copy).map(|answers| Shown { answers, is_loaded: copy.has_loaded() == Some(true) })
         }
         Outcome::Down { why, last_words } if last_words.is_empty() => Err(why),
         Outcome::Down { last_words, .. } => Err(last_words[last_words.len().saturating_sub(2)..].join("; ")),
     };
-    sandbox.stop()?;
+    copies.stop()?;
     Ok(outcome)
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use hasten_plan::{Config, Decision, Lasting, Plan, Reason, Side, Surroundings, Verdict};
 use hasten_probe::{Cpu, Environment, Probe, Program};
-use hasten_units::{Activity, Found, Systemd, Unit, UnitError};
+use hasten_units::{Activity, Found, Manager, Unit, UnitError};
 
 use crate::failure::Failure;
 
@@ -19,11 +19,11 @@ impl From<UnitError> for Failure {
 }
 
 /// What plans for services depend on besides the service.
-pub(super) struct Place {
+pub(super) struct Place<'a> {
     cpu: Cpu,
     config: Config,
     library_directory: Option<PathBuf>,
-    systemd: Systemd,
+    manager: &'a dyn Manager,
 }
 
 /// A service, and what would be done for it.
@@ -79,14 +79,14 @@ impl State {
     }
 }
 
-impl Place {
-    pub(super) fn new(config: Config, systemd: Systemd) -> Self {
+impl<'a> Place<'a> {
+    pub(super) fn new(config: Config, manager: &'a dyn Manager) -> Self {
         let library_directory = std::env::var_os("HASTEN_LIBDIR").filter(|folder| !folder.is_empty());
         Self {
             cpu: Probe::new().cpu(),
             config,
             library_directory: library_directory.map(PathBuf::from),
-            systemd,
+            manager,
         }
     }
 
@@ -118,7 +118,7 @@ impl Place {
 
     /// Those of the service, as without us: what the caller's shell says does not reach it.
     fn surroundings(&self, unit: &Unit) -> Surroundings {
-        let ours = self.systemd.drop_in(&unit.name).names();
+        let ours = self.manager.drop_in(&unit.name).names();
         let is_ours =
             |name: &OsString| ours.iter().any(|own| own.starts_with("HASTEN_") && name == own.as_str());
         let mut variables = unit.environment.clone();
@@ -139,8 +139,8 @@ fn environment(unit: &Unit) -> Environment {
 }
 
 impl Service {
-    pub(super) fn state(&self, systemd: &Systemd) -> Result<State, UnitError> {
-        let is_enabled = systemd.drop_in(&self.unit.name).found()? == Found::Ours;
+    pub(super) fn state(&self, manager: &dyn Manager) -> Result<State, UnitError> {
+        let is_enabled = manager.drop_in(&self.unit.name).found()? == Found::Ours;
         Ok(match (is_enabled, self.unit.has_loaded()) {
             (true, Some(true)) => State::On,
             (true, _) if self.unit.activity != Activity::Running => State::AfterStart,

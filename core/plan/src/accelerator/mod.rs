@@ -42,6 +42,11 @@ pub trait Accelerator: Sync {
         Carrier::LdPreload
     }
 
+    /// Whether there is a library for programs of musl, too.
+    fn is_for_musl(&self) -> bool {
+        false
+    }
+
     /// The host features that it uses, by the identifiers of [`crate::findings`].
     fn uses(&self) -> &'static [&'static str];
 

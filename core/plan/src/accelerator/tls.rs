@@ -57,6 +57,10 @@ impl Accelerator for Tls {
         "libhasten_tls.so"
     }
 
+    fn is_for_musl(&self) -> bool {
+        true
+    }
+
     fn uses(&self) -> &'static [&'static str] {
         &USES
     }

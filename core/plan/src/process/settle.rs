@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use hasten_probe::Program;
+use hasten_probe::program::Libc;
 use hasten_probe::program::kind::Kind;
 
 use super::{NodeOption, Setting, Settings, is_set};
@@ -56,7 +57,10 @@ impl Work<'_> {
     fn malloc(&mut self) {
         let process = &self.config.process;
         let accepts = preload::accepts(self.program);
-        let refuses = (accepts.side == Side::Against).then_some(accepts.text);
+        let is_musl = self.program.libc() == Some(Libc::Musl);
+        // These are settings of glibc's malloc, and allocators built for it.
+        let refuses = is_musl.then(|| "it is for glibc, and this program is linked with musl".to_owned());
+        let refuses = refuses.or((accepts.side == Side::Against).then_some(accepts.text));
         if let Some(allocator) = process.allocator {
             let library = allocator.library();
             let missing = || {

@@ -1,4 +1,4 @@
-//! Which libraries the dynamic loader would map, searched as ld.so(8) describes.
+//! Which libraries the dynamic loader would map, searched as ld.so(8) describes, or as musl's loader does it.
 
 use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
@@ -9,11 +9,17 @@ use serde::Serialize;
 
 use super::elf::{Elf, Machine};
 use super::ldcache::Cache;
-use super::{Library, version};
+use super::{Libc, Library, version};
 
 /// Debian's multiarch directories first: the loader is built with them.
 const SYSTEM_DIRECTORIES: [&str; 6] =
     ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
+
+/// What musl's loader reads for its directories, and those that it takes without that file.
+const MUSL_FILE: &str = "/etc/ld-musl-x86_64.path";
+const MUSL_DIRECTORIES: [&str; 3] = ["/lib", "/usr/local/lib", "/usr/lib"];
+/// Names of libraries that are all parts of musl's one.
+const MUSL_OWN: [&str; 7] = ["libc.", "libdl.", "libm.", "libpthread.", "librt.", "libutil.", "libxnet."];
 
 /// A library that was requested but not found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -35,6 +41,9 @@ pub(crate) struct Loader {
     cache: Cache,
     /// `glibc-hwcaps` subdirectories that this CPU may use, best first.
     hwcaps: Vec<&'static str>,
+    /// Where it looks last.
+    directories: Vec<PathBuf>,
+    libc: Libc,
 }
 
 /// An object whose own dependencies are yet to be resolved.
@@ -47,12 +56,25 @@ struct Object {
 }
 
 impl Loader {
-    pub(crate) fn new(library_path: Option<&OsStr>) -> Self {
+    /// The one of this C library.
+    pub(crate) fn new(libc: Libc, library_path: Option<&OsStr>) -> Self {
         let library_path = library_path.filter(|path| !path.is_empty());
-        Self {
-            library_path: library_path.map(|path| std::env::split_paths(path).collect()).unwrap_or_default(),
-            cache: Cache::system(),
-            hwcaps: hwcaps(),
+        let library_path = library_path.map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
+        match libc {
+            Libc::Musl => Self {
+                library_path,
+                cache: Cache::default(),
+                hwcaps: Vec::new(),
+                directories: musl_directories(std::fs::read_to_string(MUSL_FILE).ok().as_deref()),
+                libc,
+            },
+            Libc::Glibc | Libc::Other => Self {
+                library_path,
+                cache: Cache::system(),
+                hwcaps: hwcaps(),
+                directories: SYSTEM_DIRECTORIES.map(PathBuf::from).to_vec(),
+                libc,
+            },
         }
     }
 
@@ -65,7 +87,7 @@ impl Loader {
         let mut queue = VecDeque::from([0]);
         while let Some(parent) = queue.pop_front() {
             for name in objects[parent].elf.needed.clone() {
-                if !names.insert(name.clone()) {
+                if !names.insert(name.clone()) || self.is_part_of_libc(&name) {
                     continue;
                 }
                 let needed_by = objects[parent].name.clone();
@@ -96,8 +118,7 @@ impl Loader {
     /// The library that a program of this host gets if it brings neither libraries nor paths of its own.
     pub(crate) fn of_host(&self, name: &str) -> Option<Library> {
         let cached = self.by_preference(self.cache.paths(name)).into_iter().find_map(usable);
-        let in_system = || SYSTEM_DIRECTORIES.iter().find_map(|dir| self.in_directory(Path::new(dir), name));
-        let (path, _) = cached.or_else(in_system)?;
+        let (path, _) = cached.or_else(|| self.in_system(name))?;
         let version = version::of(name, &path);
         Some(Library { name: name.to_owned(), path, needed_by: String::new(), version })
     }
@@ -117,7 +138,16 @@ impl Loader {
             return None;
         }
         let cached = self.by_preference(self.cache.paths(name)).into_iter().find_map(usable);
-        cached.or_else(|| SYSTEM_DIRECTORIES.iter().find_map(|dir| self.in_directory(Path::new(dir), name)))
+        cached.or_else(|| self.in_system(name))
+    }
+
+    fn in_system(&self, name: &str) -> Option<(PathBuf, Elf)> {
+        self.directories.iter().find_map(|directory| self.in_directory(directory, name))
+    }
+
+    /// musl's loader is the library, whatever of these a program names.
+    fn is_part_of_libc(&self, name: &str) -> bool {
+        self.libc == Libc::Musl && MUSL_OWN.iter().any(|own| name.starts_with(own))
     }
 
     fn in_directory(&self, directory: &Path, name: &str) -> Option<(PathBuf, Elf)> {
@@ -177,6 +207,14 @@ fn expand(path: &str, origin: &Path) -> Vec<PathBuf> {
     path.split(':').filter(|element| !element.is_empty()).map(|element| replace(element).into()).collect()
 }
 
+/// The file has one directory in each line, or colons between them.
+fn musl_directories(file: Option<&str>) -> Vec<PathBuf> {
+    match file {
+        Some(text) => text.split(['\n', ':']).filter(|path| !path.is_empty()).map(PathBuf::from).collect(),
+        None => MUSL_DIRECTORIES.map(PathBuf::from).to_vec(),
+    }
+}
+
 /// The loader skips files of another architecture and continues its search.
 fn usable(path: PathBuf) -> Option<(PathBuf, Elf)> {
     let elf = Elf::open(&path).ok()?;
@@ -205,4 +243,24 @@ fn hwcaps() -> Vec<&'static str> {
 #[cfg(not(target_arch = "x86_64"))]
 fn hwcaps() -> Vec<&'static str> {
     Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_of_musl_are_those_of_its_file() {
+        assert_eq!(musl_directories(None), MUSL_DIRECTORIES.map(PathBuf::from));
+        assert_eq!(musl_directories(Some("/a:/b\n/c\n")), ["/a", "/b", "/c"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn musl_is_whatever_part_of_it_a_program_names() {
+        let [musl, glibc] = [Libc::Musl, Libc::Glibc].map(|libc| Loader::new(libc, None));
+        for name in ["libc.musl-x86_64.so.1", "libc.so", "libpthread.so.0"] {
+            assert!(musl.is_part_of_libc(name) && !glibc.is_part_of_libc(name), "{name}");
+        }
+        assert!(!musl.is_part_of_libc("libcrypto.so.3"));
+    }
 }

@@ -90,7 +90,7 @@ pub struct Library {
 impl Library {
     /// The library that this host's programs get by this name, unless they bring another one.
     pub fn of_host(name: &str) -> Option<Self> {
-        Loader::new(None).of_host(name)
+        Loader::new(Libc::of_host(), None).of_host(name)
     }
 }
 
@@ -145,11 +145,19 @@ impl Program {
                 Linkage::Dynamic { libc: Libc::of(interpreter), interpreter: interpreter.clone() }
             }
         };
-        if let Linkage::Dynamic { libc: Libc::Glibc, .. } = self.linkage {
+        if let Linkage::Dynamic { libc: libc @ (Libc::Glibc | Libc::Musl), .. } = self.linkage {
             self.library_path = environment.library_path.clone().filter(|_| !self.privilege.secure_exec);
-            let closure = Loader::new(self.library_path.as_deref()).closure(&self.executable, elf);
+            let closure = Loader::new(libc, self.library_path.as_deref()).closure(&self.executable, elf);
             self.libraries = closure.libraries;
             self.missing = closure.missing;
+        }
+    }
+
+    /// The C library whose loader starts it; `None` if there is none, or it is not known.
+    pub fn libc(&self) -> Option<Libc> {
+        match self.linkage {
+            Linkage::Dynamic { libc, .. } => Some(libc),
+            Linkage::Static | Linkage::Unknown { .. } => None,
         }
     }
 
@@ -199,7 +207,8 @@ impl Program {
     /// The library of this name that the program, or a module of it, would get by requesting it at run time.
     pub fn on_request(&self, name: &str) -> Option<Library> {
         let elf = Elf::open(&self.executable).ok()?;
-        Loader::new(self.library_path.as_deref()).on_request(name, &self.executable, &elf)
+        let libc = self.libc().unwrap_or(Libc::Glibc);
+        Loader::new(libc, self.library_path.as_deref()).on_request(name, &self.executable, &elf)
     }
 
     /// Whether its purpose is to start other programs: a shell, `env`, `make`.
@@ -258,6 +267,11 @@ impl Imports {
 }
 
 impl Libc {
+    /// The one with which this command was built, and with which the host's programs are in its package.
+    const fn of_host() -> Self {
+        if cfg!(target_env = "musl") { Self::Musl } else { Self::Glibc }
+    }
+
     fn of(interpreter: &Path) -> Self {
         let name = file_name(interpreter);
         if name.starts_with("ld-musl") {
