@@ -117,7 +117,7 @@ fn candidates() -> Vec<Candidate> {
         .chain(levels(Name::Isal, 1..=1))
         .chain(levels(Name::Libdeflate, 2..=9))
         .chain(levels(Name::Bucket, 0..=Bucket::LEVELS - 1))
-        .chain(levels(Name::Portable, 5..=5))
+        .chain(levels(Name::Portable, 1..=2))
         .collect()
 }
 

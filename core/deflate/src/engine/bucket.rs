@@ -73,7 +73,7 @@ impl Bucket {
     }
 
     /// How many levels there are.
-    pub const LEVELS: u8 = 7;
+    pub const LEVELS: u8 = 4;
 }
 
 fn empty(chunk: &Chunk, out: &mut [u8]) -> Option<Written> {
@@ -103,13 +103,10 @@ fn at_level<C: Cpu>(
     out: &mut [u8],
 ) -> Option<Written> {
     let by = match level {
-        0 => compress::<C, level::One>,
-        1 => compress::<C, level::Two>,
-        2 => compress::<C, level::TwoLarge>,
-        3 => compress::<C, level::Four>,
-        4 => compress::<C, level::FourLarge>,
-        5 => compress::<C, level::Eight>,
-        6 => compress::<C, level::EightLazier>,
+        0 => compress::<C, level::Two>,
+        1 => compress::<C, level::Four>,
+        2 => compress::<C, level::Eight>,
+        3 => compress::<C, level::EightLazier>,
         _ => return None,
     };
     by(cpu, memory, settings, chunk, out)
@@ -148,8 +145,36 @@ fn compress<C: Cpu, L: Level>(
     Some(end(writer, chunk.last))
 }
 
-/// Maps zlib's levels to the engine's own.
-const LEVELS: [u8; 10] = [0, 0, 0, 1, 2, 5, 6, 6, 6, 6];
+/// For each of zlib's levels, the fastest of the engine's own that yields output of its size, by `examples/frontier.rs`,
+/// and up to what size of input a faster one does.
+const LEVELS: [(u8, usize, u8); 10] = [
+    (0, 0, 0),
+    (0, 0, 0),
+    (0, 0, 0),
+    (1, 0, 1),
+    (1, 0, 1),
+    (1, 2560, 2),
+    (2, 4 << 10, 3),
+    (3, 0, 3),
+    (3, 0, 3),
+    (3, 0, 3),
+];
+
+/// Up to this window, in which there are no more candidates than a bucket has, level 6 takes no more effort than level 5.
+pub const SMALL_WINDOW: u8 = 13;
+
+/// Behind a history, where zlib finds more, short chunks get this level in place of the one before.
+const LAZIER: u8 = 3;
+const SHORT_PART: usize = 32 << 10;
+
+fn own_level(settings: &Settings, chunk: &Chunk) -> Option<u8> {
+    let length = chunk.input.len();
+    let level = if settings.window_bits <= SMALL_WINDOW { settings.level.min(5) } else { settings.level };
+    let (of_short, short, of_others) = *LEVELS.get(usize::from(level))?;
+    let own = if length <= short { of_short } else { of_others };
+    let is_part = !chunk.history.is_empty() && length < SHORT_PART && own + 1 == LAZIER;
+    Some(if is_part { LAZIER } else { own })
+}
 
 impl Engine for Bucket {
     fn kind(&self) -> EngineKind {
@@ -160,7 +185,7 @@ impl Engine for Bucket {
         if !serves(EngineKind::Bucket, settings, chunk) {
             return None;
         }
-        self.compress_at(*LEVELS.get(usize::from(settings.level))?, settings, chunk, out)
+        self.compress_at(own_level(settings, chunk)?, settings, chunk, out)
     }
 }
 

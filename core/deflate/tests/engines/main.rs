@@ -1,5 +1,6 @@
 //! Every engine's output is part of a deflate stream that decodes to its input, whatever the settings.
 
+mod bucket;
 mod guard;
 mod inflate;
 mod original;

@@ -11,7 +11,7 @@ pub(super) trait Level: Copy {
     /// A match of this length is taken at once.
     const NICE: u32;
     /// After 2 to the power of this many literals, one more literal at a time is taken without looking.
-    const PATIENCE: u32 = 8;
+    const PATIENCE: u32;
 }
 
 macro_rules! levels {
@@ -32,11 +32,8 @@ macro_rules! levels {
 }
 
 levels! {
-    One: 1 ways of 16 bits, lazy 1, nice 32, patience 6;
     Two: 2 ways of 15 bits, lazy 1, nice 32, patience 6;
-    TwoLarge: 2 ways of 16 bits, lazy 1, nice 64, patience 8;
-    Four: 4 ways of 16 bits, lazy 0, nice 64, patience 7;
-    FourLarge: 4 ways of 16 bits, lazy 1, nice 64, patience 8;
-    Eight: 8 ways of 17 bits, lazy 1, nice 64, patience 8;
+    Four: 4 ways of 16 bits, lazy 1, nice 64, patience 8;
+    Eight: 8 ways of 17 bits, lazy 1, nice 128, patience 8;
     EightLazier: 8 ways of 17 bits, lazy 2, nice 128, patience 8;
 }
