@@ -8,7 +8,8 @@ use hasten_deflate::{pool, verify};
 use libfuzzer_sys::fuzz_target;
 
 /// The original is found by the preload library only.
-const ENGINES: [EngineKind; 3] = [EngineKind::Isal, EngineKind::Libdeflate, EngineKind::ZlibRs];
+const ENGINES: [EngineKind; 4] =
+    [EngineKind::Isal, EngineKind::Libdeflate, EngineKind::Bucket, EngineKind::ZlibRs];
 
 fuzz_target!(|input: (Vec<(u8, Vec<u8>)>, [u8; 4])| {
     let (parts, choices) = input;

@@ -56,7 +56,7 @@ fn deflate_in_any_order() {
 fn one_engine_at_a_time() {
     const SCRIPTS: usize = 20;
     let player = Program::using_zlib("deflate_script");
-    for engine in ["isal", "libdeflate", "zlib-rs"] {
+    for engine in ["isal", "libdeflate", "bucket", "zlib-rs"] {
         let variables = [("HASTEN_GZIP_ENGINES", engine)];
         let output = clean(player.path(), &["one-namespace"], &variables, Some(scripts(SCRIPTS)));
         assert_eq!(output, "ok\n".repeat(SCRIPTS), "{engine}");

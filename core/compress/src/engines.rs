@@ -116,6 +116,7 @@ const fn bytes_of(kind: EngineKind) -> Event {
     match kind {
         EngineKind::Isal => Event::DeflateIsal,
         EngineKind::Libdeflate => Event::DeflateLibdeflate,
+        EngineKind::Bucket => Event::DeflateBucket,
         EngineKind::ZlibRs => Event::DeflateZlibRs,
         EngineKind::Original => Event::DeflateOriginal,
     }

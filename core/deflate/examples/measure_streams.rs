@@ -17,6 +17,7 @@ use std::fs;
 use std::process::exit;
 use std::time::Duration;
 
+use hasten_deflate::engine::bucket::Bucket;
 use hasten_deflate::engine::isal::Isal;
 use hasten_deflate::engine::libdeflate::Libdeflate;
 use hasten_deflate::engine::zlib::Zlib;
@@ -95,6 +96,7 @@ impl Candidate {
     fn all() -> Vec<Self> {
         let levels = |kind| match kind {
             EngineKind::Isal => 1..=3,
+            EngineKind::Bucket => 0..=Bucket::LEVELS - 1,
             EngineKind::Libdeflate => 1..=9,
             EngineKind::ZlibRs | EngineKind::Original => 1..=9,
         };
@@ -108,6 +110,7 @@ impl Candidate {
 struct Engines {
     isal: Isal,
     libdeflate: Libdeflate,
+    bucket: Bucket,
     zlib_rs: Zlib,
     original: Zlib,
 }
@@ -119,6 +122,7 @@ impl Engines {
         let written = match candidate.kind {
             EngineKind::Isal => self.isal.compress_at(candidate.level.into(), &settings, chunk, out),
             EngineKind::Libdeflate => self.libdeflate.compress(&settings, chunk, out),
+            EngineKind::Bucket => self.bucket.compress_at(candidate.level, &settings, chunk, out),
             EngineKind::ZlibRs => zlib(&mut self.zlib_rs, out),
             EngineKind::Original => zlib(&mut self.original, out),
         };
@@ -139,6 +143,7 @@ fn measure(pieces: &[Piece]) -> Results {
     let mut engines = Engines {
         isal: Isal::new().expect("memory"),
         libdeflate: Libdeflate::new(),
+        bucket: Bucket::new().expect("memory"),
         zlib_rs: Zlib::zlib_rs().expect("memory"),
         original,
     };

@@ -41,7 +41,13 @@ impl Breakers {
     /// All closed.
     pub(crate) const fn new(clock: Clock) -> Self {
         Self {
-            guards: [Guard::new(0x15a1), Guard::new(0x11bd), Guard::new(0x2112), Guard::new(0x0419)],
+            guards: [
+                Guard::new(0x15a1),
+                Guard::new(0x11bd),
+                Guard::new(0xb0c4),
+                Guard::new(0x2112),
+                Guard::new(0x0419),
+            ],
             has_opened: AtomicBool::new(false),
             clock,
         }

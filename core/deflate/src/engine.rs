@@ -4,6 +4,7 @@
 //! bits of an unfinished byte) and keeps nothing of it afterwards. So the large tables of an engine belong to the
 //! process, a few sets for all streams, while a stream owns no more than its bytes.
 
+pub mod bucket;
 pub mod isal;
 pub mod libdeflate;
 pub mod zlib;
@@ -20,6 +21,8 @@ pub enum EngineKind {
     Isal,
     /// libdeflate: the smallest output for the time.
     Libdeflate,
+    /// Our own: output of the same size as libdeflate's in less time.
+    Bucket,
     /// zlib-rs: everything zlib can do.
     ZlibRs,
     /// The zlib that the program would have used.
@@ -27,13 +30,14 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
-    pub const ALL: [Self; 4] = [Self::Isal, Self::Libdeflate, Self::ZlibRs, Self::Original];
+    pub const ALL: [Self; 5] = [Self::Isal, Self::Libdeflate, Self::Bucket, Self::ZlibRs, Self::Original];
 
     /// The name under which it is counted and switched. The original has none: it is what remains.
     pub const fn name(self) -> Option<hasten_names::Engine> {
         match self {
             Self::Isal => Some(hasten_names::Engine::Isal),
             Self::Libdeflate => Some(hasten_names::Engine::Libdeflate),
+            Self::Bucket => Some(hasten_names::Engine::Bucket),
             Self::ZlibRs => Some(hasten_names::Engine::ZlibRs),
             Self::Original => None,
         }
@@ -178,7 +182,7 @@ pub trait Engine: Send {
 pub fn serves(kind: EngineKind, settings: &Settings, chunk: &Chunk) -> bool {
     let plain = settings.strategy == Strategy::Default && settings.tuning.is_none() && settings.level > 0;
     match kind {
-        EngineKind::Isal => plain,
+        EngineKind::Isal | EngineKind::Bucket => plain,
         EngineKind::Libdeflate => {
             let starts = !chunk.input.is_empty() || (chunk.history.is_empty() && chunk.before.is_empty());
             plain && starts

@@ -12,6 +12,7 @@ use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 pub use crate::engine::bound;
+use crate::engine::bucket::Bucket;
 use crate::engine::isal::Isal;
 use crate::engine::libdeflate::Libdeflate;
 use crate::engine::zlib::Zlib;
@@ -29,6 +30,7 @@ const KEPT: usize = 2;
 
 static ISAL: Pool<Isal> = Pool::new();
 static LIBDEFLATE: Pool<Libdeflate> = Pool::new();
+static BUCKET: Pool<Bucket> = Pool::new();
 static ZLIB_RS: Pool<Zlib> = Pool::new();
 static ORIGINAL: Pool<Zlib> = Pool::new();
 
@@ -39,6 +41,7 @@ pub fn compress(kind: EngineKind, settings: &Settings, chunk: &Chunk, out: &mut 
         EngineKind::Libdeflate => {
             LIBDEFLATE.with(|| Some(Libdeflate::new()), |engine| engine.compress(settings, chunk, out))
         }
+        EngineKind::Bucket => BUCKET.with(Bucket::new, |engine| engine.compress(settings, chunk, out)),
         EngineKind::ZlibRs => ZLIB_RS.with(Zlib::zlib_rs, |engine| engine.compress(settings, chunk, out)),
         EngineKind::Original => ORIGINAL.with(Zlib::original, |engine| engine.compress(settings, chunk, out)),
     }
@@ -69,6 +72,7 @@ pub fn reserve(is_allowed: impl Fn(EngineKind) -> bool) -> bool {
     }
     let is_there = (!is_allowed(EngineKind::Isal) || ISAL.reserve(1, Isal::new))
         && (!is_allowed(EngineKind::Libdeflate) || LIBDEFLATE.reserve(1, Libdeflate::complete))
+        && (!is_allowed(EngineKind::Bucket) || BUCKET.reserve(1, Bucket::new))
         && SCRATCH.iter().all(|class| class.buffers.reserve(class.reserved, || Buffer::new(class.size)));
     IS_RESERVED.fetch_or(is_there, Ordering::Relaxed);
     is_there

@@ -3,6 +3,7 @@
 mod nature;
 
 use self::nature::Nature;
+use crate::engine::bucket::SMALL_WINDOW;
 use crate::engine::libdeflate::COUNTERS;
 use crate::engine::{Bits, Chunk, EngineKind, Settings, Strategy, serves};
 use crate::engines::Engines;
@@ -124,7 +125,7 @@ impl Engines {
                     0
                 },
                 dense: match kind {
-                    EngineKind::Isal | EngineKind::Libdeflate => dense(),
+                    EngineKind::Isal | EngineKind::Libdeflate | EngineKind::Bucket => dense(),
                     _ => 0,
                 },
             });
@@ -149,39 +150,69 @@ pub fn rival(settings: &Settings, length: usize, written: usize) -> Choice {
     Choice { kind, settings, least: 0, dense: 0, on_trial: false }
 }
 
-fn order(settings: &Settings, chunk: &Chunk, nature: Nature, is_ours: bool) -> [EngineKind; 4] {
-    use EngineKind::{Isal, Libdeflate, Original, ZlibRs};
+fn order(settings: &Settings, chunk: &Chunk, nature: Nature, is_ours: bool) -> [EngineKind; 5] {
+    use EngineKind::{Bucket, Isal, Libdeflate, Original, ZlibRs};
     let is_low = settings.level <= 1;
     if !is_ours {
-        return [Original, ZlibRs, Libdeflate, Isal];
+        return [Original, ZlibRs, Libdeflate, Bucket, Isal];
     }
     if nature == Nature::Counters && chunk.input.len() < SHORT_FOR_COUNTERS {
-        return [Original, ZlibRs, Libdeflate, Isal];
+        return [Original, ZlibRs, Libdeflate, Bucket, Isal];
     }
-    if !chunk.history.is_empty() && chunk.input.len() < short(settings) {
-        return [ZlibRs, Libdeflate, Isal, Original];
+    let suits_bucket = suits_bucket(settings, chunk, nature);
+    if !chunk.history.is_empty() && chunk.input.len() < short(settings, suits_bucket) {
+        return [ZlibRs, Libdeflate, Bucket, Isal, Original];
+    }
+    if suits_bucket {
+        return [Bucket, Libdeflate, ZlibRs, Isal, Original];
     }
     match (nature, settings.level) {
-        (Nature::OneByte, ..=1) | (Nature::Noise, _) => [Isal, Libdeflate, ZlibRs, Original],
-        (Nature::OneByte, _) => [Original, Libdeflate, ZlibRs, Isal],
-        (Nature::Few { binary: true }, 5..=7) => [Libdeflate, ZlibRs, Isal, Original],
+        (Nature::OneByte, ..=1) | (Nature::Noise, _) => [Isal, Libdeflate, Bucket, ZlibRs, Original],
+        (Nature::OneByte, _) => [Original, Libdeflate, Bucket, ZlibRs, Isal],
+        (Nature::Few { binary: true }, 5..=7) => [Libdeflate, Bucket, ZlibRs, Isal, Original],
         (Nature::Few { binary: true }, _) | (Nature::Few { .. }, 2..=4) => {
-            [Original, ZlibRs, Libdeflate, Isal]
+            [Original, ZlibRs, Libdeflate, Bucket, Isal]
         }
-        (Nature::Few { binary: false }, 7..) => [ZlibRs, Libdeflate, Isal, Original],
-        (Nature::Binary | Nature::Numbers, ..=1) => [Libdeflate, Isal, ZlibRs, Original],
-        _ if chunk.input.len() <= TINY => [Libdeflate, Isal, ZlibRs, Original],
-        (Nature::Numbered | Nature::Counters, ..=1) => [Libdeflate, Isal, ZlibRs, Original],
-        (Nature::Digits, ..=1) if !chunk.history.is_empty() => [Libdeflate, Isal, ZlibRs, Original],
-        _ if is_low => [Isal, Libdeflate, ZlibRs, Original],
-        _ => [Libdeflate, ZlibRs, Isal, Original],
+        (Nature::Few { binary: false }, 7..) => [ZlibRs, Libdeflate, Bucket, Isal, Original],
+        (Nature::Binary | Nature::Numbers, ..=1) => [Libdeflate, Isal, Bucket, ZlibRs, Original],
+        _ if chunk.input.len() <= TINY => [Libdeflate, Isal, Bucket, ZlibRs, Original],
+        (Nature::Numbered | Nature::Counters, ..=1) => [Libdeflate, Isal, Bucket, ZlibRs, Original],
+        (Nature::Digits, ..=1) if !chunk.history.is_empty() => [Libdeflate, Isal, Bucket, ZlibRs, Original],
+        _ if is_low => [Isal, Libdeflate, Bucket, ZlibRs, Original],
+        _ => [Libdeflate, Bucket, ZlibRs, Isal, Original],
     }
 }
 
+/// Whether our own engine is the fastest for such a chunk, and its output short enough. By `examples/frontier.rs`: with
+/// few bytes libdeflate's fastest parsing is faster at the lower levels; with many, what zlib finds at level 6 and above
+/// takes more candidates than a bucket has, unless its window is small, too.
+fn suits_bucket(settings: &Settings, chunk: &Chunk, nature: Nature) -> bool {
+    let is_first = chunk.history.is_empty();
+    let sizes = match settings.level {
+        2 => 4 << 10..usize::MAX,
+        3 => 2 << 10..usize::MAX,
+        4..=5 => 0..usize::MAX,
+        6 if settings.window_bits <= SMALL_WINDOW => 0..usize::MAX,
+        6 if is_first => 0..16 << 10,
+        _ => return false,
+    };
+    let is_text = match nature {
+        Nature::Text => true,
+        // More candidates make a difference.
+        Nature::SomeDigits | Nature::Digits => settings.level < 5,
+        _ => false,
+    };
+    is_text && sizes.contains(&chunk.input.len())
+}
+
 /// Behind a history, such a chunk goes to zlib first.
-fn short(settings: &Settings) -> usize {
+fn short(settings: &Settings, suits_bucket: bool) -> usize {
     const FULL: usize = 32 << 10;
-    let short = if settings.level <= 1 { SHORT / 3 } else { SHORT };
+    let short = match settings.level {
+        0..=1 => SHORT / 3,
+        _ if suits_bucket => SHORT / 2,
+        _ => SHORT,
+    };
     short * settings.window() / FULL
 }
 
@@ -191,6 +222,7 @@ fn translate(kind: EngineKind, settings: Settings, nature: Nature) -> Settings {
         (EngineKind::Isal, Nature::Noise, _) => 1,
         (EngineKind::Libdeflate, Nature::Numbers | Nature::Noise, ..LOWEST_FOR_NUMBERS) => LOWEST_FOR_NUMBERS,
         (EngineKind::Libdeflate, Nature::Binary, ..=1) => LOWEST_WITH_CHAINS,
+        (EngineKind::Bucket, Nature::SomeDigits | Nature::Digits, 2) => 3,
         (EngineKind::Libdeflate, Nature::Few { .. }, level) => FEW_LEVELS[usize::from(level.min(9))],
         (_, _, level) => level,
     };

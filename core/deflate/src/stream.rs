@@ -133,6 +133,8 @@ pub struct Deflate {
     marked: Option<Flush>,
     /// How many flushes in a row had little to flush.
     small_flushes: u8,
+    /// Whether our own engine compressed the last chunk.
+    is_by_bucket: bool,
     check: u32,
     dictionary: Option<u32>,
     total_in: u64,
@@ -169,6 +171,7 @@ impl Deflate {
             last_flush: None,
             marked: None,
             small_flushes: 0,
+            is_by_bucket: false,
             check: wrapper.initial_check(),
             dictionary: None,
             total_in: 0,
@@ -194,6 +197,7 @@ impl Deflate {
         self.last_flush = None;
         self.marked = None;
         self.small_flushes = 0;
+        self.is_by_bucket = false;
         self.check = self.wrapper.initial_check();
         self.dictionary = None;
         self.total_in = 0;

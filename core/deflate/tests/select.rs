@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use hasten_deflate::engine::{Bits, Chunk, EngineKind, Settings, Strategy, Tuning};
 use hasten_deflate::engines::Engines;
 
-use EngineKind::{Isal, Libdeflate, Original, ZlibRs};
+use EngineKind::{Bucket, Isal, Libdeflate, Original, ZlibRs};
 
 fn kinds(settings: &Settings, history: usize, length: usize) -> Vec<EngineKind> {
     among(&Engines::new(), settings, history, length)
@@ -25,12 +25,22 @@ fn level(level: u8) -> Settings {
 #[test]
 fn order() {
     let engines = Engines::new();
-    assert_eq!(kinds(&level(1), 0, 10_000), [Isal, Libdeflate, ZlibRs, Original]);
-    assert_eq!(kinds(&level(1), 0, 1000), [Libdeflate, Isal, ZlibRs, Original]);
-    for high in 2..=9 {
-        assert_eq!(kinds(&level(high), 0, 10_000), [Libdeflate, ZlibRs, Isal, Original]);
+    assert_eq!(kinds(&level(1), 0, 10_000), [Isal, Libdeflate, Bucket, ZlibRs, Original]);
+    assert_eq!(kinds(&level(1), 0, 1000), [Libdeflate, Isal, Bucket, ZlibRs, Original]);
+    for middle in 2..=6 {
+        assert_eq!(kinds(&level(middle), 0, 10_000), [Bucket, Libdeflate, ZlibRs, Isal, Original]);
+        assert_eq!(kinds(&level(middle), 0, 1000)[0], if middle < 4 { Libdeflate } else { Bucket });
+        let in_mid_stream = if middle < 6 { Bucket } else { Libdeflate };
+        assert_eq!(kinds(&level(middle), 32_768, 100_000)[0], in_mid_stream);
+        assert_eq!(kinds(&level(middle), 32_768, 8000)[0], if middle < 6 { Bucket } else { ZlibRs });
+    }
+    assert_eq!(kinds(&level(6), 0, 20_000)[0], Libdeflate);
+    for high in 7..=9 {
+        assert_eq!(kinds(&level(high), 0, 10_000), [Libdeflate, Bucket, ZlibRs, Isal, Original]);
         assert_eq!(kinds(&level(high), 32_768, 100_000)[0], Libdeflate);
-        assert_eq!(kinds(&level(high), 32_768, 100)[0], ZlibRs);
+    }
+    for any in 2..=9 {
+        assert_eq!(kinds(&level(any), 32_768, 100)[0], ZlibRs);
     }
 
     // Where zlib is so fast, or so thorough, that there is little to gain.
@@ -103,8 +113,8 @@ fn order() {
     assert_eq!(kinds(&Settings { tuning, ..level(6) }, 0, 10_000), [Original, ZlibRs]);
     // A window that is small for the input, in which zlib's own matcher is best.
     let small = Settings { window_bits: 12, ..level(6) };
-    assert_eq!(kinds(&small, 0, 10_000), [Original, ZlibRs, Libdeflate, Isal]);
-    assert_eq!(kinds(&small, 0, 4_000)[0], Libdeflate);
+    assert_eq!(kinds(&small, 0, 10_000), [Original, ZlibRs, Libdeflate, Bucket, Isal]);
+    assert_eq!(kinds(&small, 0, 4_000)[0], Bucket);
 }
 
 /// Where there is no zlib to call.
@@ -114,7 +124,8 @@ fn small_windows_are_served_on_request() {
     let small = |high| Settings { window_bits: 12, ..level(high) };
     assert_eq!(among(&engines, &small(6), 0, 20_000)[0], Original);
     engines.serve_small_windows();
-    assert_eq!(among(&engines, &small(6), 0, 20_000)[0], Libdeflate);
+    assert_eq!(among(&engines, &small(6), 0, 20_000)[0], Bucket);
+    assert_eq!(among(&engines, &small(7), 0, 20_000)[0], Libdeflate);
     assert_eq!(among(&engines, &small(1), 0, 20_000)[0], Isal);
     let filtered = Settings { strategy: Strategy::Filtered, ..small(6) };
     assert_eq!(among(&engines, &filtered, 0, 20_000)[0], Original);
@@ -126,7 +137,7 @@ fn nobody_is_asked_who_is_switched_off() {
     let engines = Engines::new();
     engines.disable_if(|kind| DISABLED.load(Relaxed) & (1 << kind as u8) != 0);
     DISABLED.store(1 << Libdeflate as u8, Relaxed);
-    assert_eq!(among(&engines, &level(6), 0, 10_000), [ZlibRs, Isal, Original]);
+    assert_eq!(among(&engines, &level(6), 0, 10_000), [Bucket, ZlibRs, Isal, Original]);
     assert!(engines.has_any());
     DISABLED.store(u8::MAX, Relaxed);
     assert_eq!(among(&engines, &level(6), 0, 10_000), [Original], "there is nobody behind the original");
@@ -143,5 +154,5 @@ fn nobody_is_asked_who_is_not_allowed() {
     assert_eq!(among(&engines, &level(1), 0, 10_000), [Original]);
     assert!(!engines.has_any());
     engines.allow(&EngineKind::ALL);
-    assert_eq!(among(&engines, &level(1), 0, 10_000).len(), 4);
+    assert_eq!(among(&engines, &level(1), 0, 10_000).len(), 5);
 }

@@ -21,9 +21,10 @@ const MULTIBUFFER: &str = Engine::Multibuffer.as_str();
 const GRAVIOLA: &str = Engine::Graviola.as_str();
 
 /// Uncompressed bytes by direction and engine, and whether they are the engine's input or its output.
-const BYTES: [(&str, &str, &str, Event); 7] = [
+const BYTES: [(&str, &str, &str, Event); 8] = [
     (DEFLATE, Engine::Isal.as_str(), "in", Event::DeflateIsal),
     (DEFLATE, Engine::Libdeflate.as_str(), "in", Event::DeflateLibdeflate),
+    (DEFLATE, Engine::Bucket.as_str(), "in", Event::DeflateBucket),
     (DEFLATE, "hasten", "in", Event::DeflateHasten),
     (DEFLATE, Engine::ZlibRs.as_str(), "in", Event::DeflateZlibRs),
     (DEFLATE, ORIGINAL, "in", Event::DeflateOriginal),
@@ -266,7 +267,7 @@ impl Series<'_> {
 const fn op_of(engine: Engine) -> &'static str {
     match engine {
         Engine::Multibuffer | Engine::Graviola | Engine::Qat => PUBLIC_KEY,
-        Engine::Isal | Engine::Libdeflate | Engine::ZlibRs => DEFLATE,
+        Engine::Isal | Engine::Libdeflate | Engine::Bucket | Engine::ZlibRs => DEFLATE,
         Engine::Qatzip | Engine::Qpl => "compression",
         Engine::Dml => "copy",
         Engine::Dlb => "hand-out",

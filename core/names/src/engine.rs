@@ -28,6 +28,8 @@ names! {
         Dlb => "dlb",
         /// graviola, public-key operations one at a time.
         Graviola => "graviola",
+        /// Our own deflate, with buckets of positions.
+        Bucket => "bucket",
     }
 }
 

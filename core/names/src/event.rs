@@ -100,5 +100,7 @@ names! {
         WalMade => "wal-logs-made",
         /// Logs made at home, because the fast device could not take them.
         WalAtHome => "wal-logs-at-home",
+        /// Bytes compressed by our own engine with buckets.
+        DeflateBucket => "deflate-bucket-bytes",
     }
 }

@@ -18,7 +18,7 @@ const KILLS: (u64, u64) = (15, 40);
 const SWITCHES: (u64, u64) = (15, 45);
 const DISABLED: (u64, u64) = (2, 8);
 
-const ENGINES: [&str; 5] = ["multibuffer", "isal", "libdeflate", "zlib-rs", "all"];
+const ENGINES: [&str; 6] = ["multibuffer", "isal", "libdeflate", "bucket", "zlib-rs", "all"];
 
 /// The parts of a run, given by their end times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

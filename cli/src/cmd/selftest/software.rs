@@ -13,7 +13,7 @@ use hasten_names::Engine;
 use super::{Row, Verdict};
 
 pub(super) fn run() -> Vec<Row> {
-    let engines = [EngineKind::Isal, EngineKind::Libdeflate, EngineKind::ZlibRs];
+    let engines = [EngineKind::Isal, EngineKind::Libdeflate, EngineKind::Bucket, EngineKind::ZlibRs];
     let deflate = engines.map(|kind| row(kind.as_str(), compression(kind)));
     [multibuffer(), graviola()].into_iter().chain(deflate).collect()
 }

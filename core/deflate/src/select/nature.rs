@@ -9,6 +9,8 @@ pub(super) enum Nature {
     Text,
     /// Half of it, or more, is digits.
     Digits,
+    /// A good part of it: with two candidates for a match, or without matches of three bytes, too little is found.
+    SomeDigits,
     /// Rows with an ascending or descending number. ISA-L makes a little more of them than zlib does, libdeflate does
     /// not.
     Numbered,
@@ -16,6 +18,8 @@ pub(super) enum Nature {
     /// among them decides the length of the output, by up to half for the better or, with as much effort as is right
     /// for text, by a quarter for the worse.
     Counters,
+    /// Letters of two bytes or more: the four bytes that our own engine hashes are two letters, which occur too often.
+    Wide,
     /// Programs, tables: ISA-L and libdeflate at their fastest make more of them than zlib does, which takes matches of
     /// three bytes.
     Binary,
@@ -52,25 +56,39 @@ impl Nature {
             Self::Few { binary: is_binary(input) }
         } else if is_binary(input) {
             if has_all_values(input) { Self::Numbers } else { Self::Binary }
+        } else if level > 1 && is_wide(input) {
+            Self::Wide
         } else if level > 0 && digits >= 50 {
             Self::Digits
+        } else if level > 1 && digits >= if level < 5 { 30 } else { 15 } {
+            Self::SomeDigits
         } else {
             Self::Text
         }
     }
 }
 
-/// The percentage of digits, in a look at pieces from all over.
+/// The percentage of digits.
 fn percent_of_digits(input: &[u8]) -> usize {
+    percent_of(input, u8::is_ascii_digit)
+}
+
+/// Whether a quarter of it is parts of letters outside ASCII.
+fn is_wide(input: &[u8]) -> bool {
+    percent_of(input, |byte| !byte.is_ascii()) >= 25
+}
+
+/// The percentage of such bytes, in a look at pieces from all over.
+fn percent_of(input: &[u8], is_such: impl Fn(&u8) -> bool) -> usize {
     const PIECES: usize = 16;
     const PIECE: usize = 16;
-    let count = |bytes: &[u8]| bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let count = |bytes: &[u8]| bytes.iter().filter(|byte| is_such(byte)).count();
     if input.len() < PIECES * PIECE * 4 {
         return count(input) * 100 / input.len().max(1);
     }
     let step = input.len() / PIECES;
-    let digits: usize = (0..PIECES).map(|i| count(&input[i * step..][..PIECE])).sum();
-    digits * 100 / (PIECES * PIECE)
+    let such: usize = (0..PIECES).map(|i| count(&input[i * step..][..PIECE])).sum();
+    such * 100 / (PIECES * PIECE)
 }
 
 /// Whether a good part of it is counting numbers. At the beginning of a short text fewer of them make a difference, and

@@ -1,7 +1,7 @@
 //! Compressing: what makes up a chunk, and what follows it.
 
 use super::{Deflate, Ending, Flush, Io, Status, Tally};
-use crate::engine::{Chunk, Written};
+use crate::engine::{Chunk, EngineKind, Written};
 use crate::engines::Job;
 use crate::pool::Scratch;
 use crate::store::Bytes;
@@ -22,6 +22,14 @@ const fn small_flush(level: u8) -> usize {
         3 => 20 << 10,
         2 | 4..=8 => 12 << 10,
         _ => 16 << 10,
+    }
+}
+
+/// The same for a stream whose chunks go to our own engine, which learns the window faster.
+const fn small_flush_by_bucket(level: u8) -> usize {
+    match level {
+        2..=5 => 7 << 10,
+        _ => small_flush(level),
     }
 }
 
@@ -139,14 +147,19 @@ impl Deflate {
         }
         let chunk =
             Chunk { before: self.bits, history: &history, input: &input, last: ending == Ending::Last };
+        let before = tally.engines[EngineKind::Bucket as usize].chunks;
         let job = Job {
             engines: self.engines,
             settings: &self.settings,
             chunk: &chunk,
             verifies: self.verifies,
-            tally,
+            tally: &mut *tally,
         };
-        Some((job.run(&mut out), out))
+        let written = job.run(&mut out);
+        let is_by_bucket = tally.engines[EngineKind::Bucket as usize].chunks > before;
+        drop((history, input));
+        self.is_by_bucket = is_by_bucket;
+        Some((written, out))
     }
 
     /// The fallback if the kernel gives no memory: stored blocks, for as much as the output has room.
@@ -225,11 +238,14 @@ impl Deflate {
 
     pub(super) fn note_flush(&mut self, len: usize, ending: Ending) {
         self.small_flushes = match ending {
-            Ending::Flush(_) if len < small_flush(self.settings.level) => {
-                self.small_flushes.saturating_add(1)
-            }
+            Ending::Flush(_) if len < self.small_flush() => self.small_flushes.saturating_add(1),
             _ => 0,
         };
+    }
+
+    fn small_flush(&self) -> usize {
+        let small = if self.is_by_bucket { small_flush_by_bucket } else { small_flush };
+        small(self.settings.level)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every engine's output is part of a deflate stream that decodes to its input, whatever the settings.
 
+mod bucket;
 mod guard;
 mod inflate;
 mod original;
@@ -13,7 +14,7 @@ use proptest::prelude::{Just, ProptestConfig, Strategy as _, any, prop_oneof};
 use proptest::proptest;
 use text::{Random, noise, text};
 
-const KINDS: [EngineKind; 4] = EngineKind::ALL;
+const KINDS: [EngineKind; 5] = EngineKind::ALL;
 
 fn compress(kind: EngineKind, settings: &Settings, chunk: &Chunk) -> Option<(Vec<u8>, Written)> {
     original::load();

@@ -32,8 +32,13 @@ pub(super) const USES: [&str; 12] = [
 ];
 
 /// The engines by their names in the configuration; the original zlib always backs them.
-pub const ENGINES: [&str; 4] =
-    [Engine::Isal.as_str(), Engine::Libdeflate.as_str(), Engine::ZlibRs.as_str(), ORIGINAL];
+pub const ENGINES: [&str; 5] = [
+    Engine::Isal.as_str(),
+    Engine::Libdeflate.as_str(),
+    Engine::Bucket.as_str(),
+    Engine::ZlibRs.as_str(),
+    ORIGINAL,
+];
 
 /// Verifies the engines' output.
 pub(crate) const VERIFY: &str = "HASTEN_GZIP_VERIFY";

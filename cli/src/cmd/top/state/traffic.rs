@@ -4,8 +4,14 @@ use hasten_names::{Engine, ORIGINAL};
 use hasten_telemetry::{Counters, Event};
 
 /// The engines by their names in `HASTEN_GZIP_ENGINES`, fastest first; `hasten` is our own inflate.
-pub(in crate::cmd::top) const ENGINES: [&str; 5] =
-    [Engine::Isal.as_str(), Engine::Libdeflate.as_str(), "hasten", Engine::ZlibRs.as_str(), ORIGINAL];
+pub(in crate::cmd::top) const ENGINES: [&str; 6] = [
+    Engine::Isal.as_str(),
+    Engine::Bucket.as_str(),
+    Engine::Libdeflate.as_str(),
+    "hasten",
+    Engine::ZlibRs.as_str(),
+    ORIGINAL,
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cmd::top) enum Direction {
@@ -43,6 +49,7 @@ impl Direction {
                 bytes_out: counters[Event::DeflateBytesOut],
                 by_engine: [
                     counters[Event::DeflateIsal],
+                    counters[Event::DeflateBucket],
                     counters[Event::DeflateLibdeflate],
                     counters[Event::DeflateHasten],
                     counters[Event::DeflateZlibRs],
@@ -66,7 +73,7 @@ impl Direction {
 
 /// Only two engines decompress: the library's own inflate, and the original.
 fn inflated(counters: &Counters) -> [u64; ENGINES.len()] {
-    [0, 0, counters[Event::InflateHasten], 0, counters[Event::InflateOriginal]]
+    [0, 0, 0, counters[Event::InflateHasten], 0, counters[Event::InflateOriginal]]
 }
 
 impl Traffic {

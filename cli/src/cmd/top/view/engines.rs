@@ -71,7 +71,7 @@ fn line(
 fn style(engine: usize, theme: Theme) -> Style {
     match ENGINES[engine] {
         "isal" => theme.batched(),
-        "libdeflate" | "hasten" => theme.note(),
+        "bucket" | "libdeflate" | "hasten" => theme.note(),
         "zlib-rs" => theme.scalar(),
         _ => theme.bypassed(),
     }
