@@ -21,6 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	kubernetesruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	listers "k8s.io/client-go/listers/core/v1"
@@ -80,16 +82,11 @@ const repair = 10 * time.Minute
 func (a *Agent) Run(ctx context.Context) error {
 	a.install(ctx)
 	switched := make(chan bool, 1)
-	own := informers.NewSharedInformerFactoryWithOptions(a.API, 0, informers.WithNamespace(a.Namespace), informers.WithTweakListOptions(
-		func(o *metav1.ListOptions) {
-			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", webhook.Switch).String()
-		}))
 	pods := informers.NewSharedInformerFactoryWithOptions(a.API, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", a.Node).String()
 		o.LabelSelector = inject.StateKey
 	}))
-	toggles := own.Core().V1().ConfigMaps().Informer()
-	failing := toggles.SetWatchErrorHandler(func(_ *cache.Reflector, _ error) { a.failed.Store(time.Now().UnixNano()) })
+	toggles := a.toggles()
 	_, one := toggles.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { tell(switched, object) },
 		UpdateFunc: func(_, object any) { tell(switched, object) },
@@ -110,10 +107,10 @@ func (a *Agent) Run(ctx context.Context) error {
 		},
 		DeleteFunc: a.forget,
 	})
-	if err := errors.Join(failing, one, two); err != nil {
+	if err := errors.Join(one, two); err != nil {
 		return err
 	}
-	own.Start(ctx.Done())
+	go toggles.RunWithContext(ctx)
 	pods.Start(ctx.Done())
 	if a.Metrics != "" {
 		stop, err := a.serve(ctx, pods.Core().V1().Pods().Lister())
@@ -124,6 +121,33 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	a.obey(ctx, switched)
 	return nil
+}
+
+// toggles watches the switch, and notes each time that it cannot: the informer itself says nothing of connections that are refused,
+// and tries again after ever longer pauses.
+func (a *Agent) toggles() cache.SharedInformer {
+	maps := a.API.CoreV1().ConfigMaps(a.Namespace)
+	only := fields.OneTermEqualSelector("metadata.name", webhook.Switch).String()
+	note := func(err error) {
+		if err != nil {
+			a.failed.Store(time.Now().UnixNano())
+		}
+	}
+	calls := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (kubernetesruntime.Object, error) {
+			options.FieldSelector = only
+			found, err := maps.List(ctx, options)
+			note(err)
+			return found, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = only
+			watching, err := maps.Watch(ctx, options)
+			note(err)
+			return watching, err
+		},
+	}
+	return cache.NewSharedInformer(cache.ToListWatcherWithWatchListSemantics(calls, a.API), &corev1.ConfigMap{}, 0)
 }
 
 // serve gives the counts of this node to those who may have them.
