@@ -172,7 +172,6 @@ release: export CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS := $(addprefix 
 release: export CFLAGS := $(addprefix -ffile-prefix-map=,$(remapped))
 release: dist ## Every kind of package, in target/packages; RELEASE_KEY and RELEASE_APK_KEY sign, RELEASE_URL is where it will be
 	@scripts/packages.sh deb
-	@scripts/musl.sh '$(TARGET)' --command
 	@scripts/release.sh '$(TARGET)' '$(TARGET)/packages'
 
 .PHONY: release-test

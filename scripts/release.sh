@@ -16,7 +16,7 @@ main() {
     scripts/rpm.sh "$target" "$folder"
     scripts/apt-repository.sh "$folder"/hasten_*.deb "$folder/apt"
     scripts/registries.sh "$target" "$folder"
-    # Without the command for musl there is none; `make release` builds it.
+    # Without the command for musl, which `make apk` builds, there is none.
     rm -f "$folder"/hasten-*.apk
     [[ ! -f $target/release/musl/hasten ]] || scripts/apk.sh "$target" "$folder"
     bill
