@@ -253,8 +253,8 @@ fn memory(process: u32) -> u64 {
 
 /// The value that a script assigns in a line of its own: `NAME=value`, in quotes or as a default.
 fn assigned(text: &str, name: &str) -> Option<String> {
-    let values = text.lines().filter_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='));
-    let value = values.last()?.trim().trim_matches(['"', '\'']);
+    let mut values = text.lines().filter_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='));
+    let value = values.next_back()?.trim().trim_matches(['"', '\'']);
     let value = match value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
         Some(default) => default.split_once(":-").or_else(|| default.split_once('-'))?.1,
         None => value,
