@@ -32,7 +32,7 @@ help: ## This list
 	@echo
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), RELEASE_KEY, RELEASE_URL, RELEASE_MAINTAINER (release), BENCH (bench), FUZZ_SECONDS (fuzz), SOAK_MINUTES (soak, test), ZOO_SECONDS (zoo), KILLS (crash), SUITES (suites), REACH (reach).'
+	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), RELEASE_KEY, RELEASE_APK_KEY, RELEASE_URL, RELEASE_MAINTAINER (release), BENCH (bench), FUZZ_SECONDS (fuzz), SOAK_MINUTES (soak, test), ZOO_SECONDS (zoo), KILLS (crash), SUITES (suites), REACH (reach).'
 
 demo: ## Install what is missing, build, and measure stock against accelerated nginx
 	@scripts/rust.sh
@@ -154,9 +154,28 @@ deb: dist ## A Debian package, in target/debian
 	@scripts/packages.sh deb
 	@scripts/deb.sh '$(TARGET)' '$(TARGET)/debian'
 
+.PHONY: rpm apk reproducible
+rpm: dist ## An RPM, in target/rpm
+	@scripts/packages.sh deb
+	@scripts/rpm.sh '$(TARGET)' '$(TARGET)/rpm'
+
+apk: dist ## A package for Alpine, with the command for musl, in target/apk; RELEASE_APK_KEY signs it
+	@scripts/packages.sh deb
+	@scripts/musl.sh '$(TARGET)' --command
+	@scripts/apk.sh '$(TARGET)' '$(TARGET)/apk'
+
+reproducible: ## The release of the last commit, built twice in different folders, must have the same bytes (an hour, 10 GB)
+	@scripts/packages.sh deb
+	@scripts/reproducible.sh
+
 # What is published has everything.
 release: export HASTEN_NEED_MUSL := 1
-release: dist ## Tarball, Debian package and apt repository, in target/packages; RELEASE_KEY signs, RELEASE_URL is where it will be
+# Nothing of what is published says where it was built.
+remapped := $(CURDIR)=/hasten $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
+release: export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS := $(addprefix --remap-path-prefix=,$(remapped))
+release: export CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS := $(addprefix --remap-path-prefix=,$(remapped))
+release: export CFLAGS := $(addprefix -ffile-prefix-map=,$(remapped))
+release: dist ## Every kind of package, in target/packages; RELEASE_KEY and RELEASE_APK_KEY sign, RELEASE_URL is where it will be
 	@scripts/packages.sh deb
 	@scripts/release.sh '$(TARGET)' '$(TARGET)/packages'
 

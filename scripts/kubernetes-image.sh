@@ -2,12 +2,11 @@
 # kubernetes-image.sh TARGET OUT.tar: the image of the chart as an OCI archive, from what `make dist` has built, without a
 # daemon and without a base image; beside it what it is made of (SPDX), the chart as Helm wants it, and plain manifests. The same
 # input makes the same bytes, which is checked by making them twice.
-source "$(dirname "$0")/lib.sh"
+source "$(dirname "$0")/release-lib.sh"
 
 target=$(realpath -m "$1")
 tree=$target/release/dist/tree
 out=$(realpath -m "$2")
-export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 
 [[ -x $tree/bin/hasten ]] || die "nothing has been built: run \`make dist\` first"
 scratch=$(mktemp -d)
@@ -64,11 +63,8 @@ bill() {
     local libc
     libc=$(dpkg-query --search "$(libraries | head -n 1)" 2>/dev/null | cut -d : -f 1 || true)
     {
-        cargo tree --locked --target x86_64-unknown-linux-gnu --edges normal --prefix none --format 'cargo {p} | {l}' \
-            --package hasten --package hasten-tls --package hasten-gzip --package hasten-envoy
+        linked hasten hasten-tls hasten-gzip hasten-envoy
         scripts/go.sh version -m "$target/release/hasten-k8s" | awk '$1 == "dep" { print "golang", $2, $3 }'
-        # The engines that are linked statically.
-        sed -n 's/^\([a-z0-9-]*\)==\([0-9.]*\).*/pypi \1 \2/p' packaging/requirements/{crypto-mb,isal,libdeflate}.txt
         [[ -z $libc ]] || dpkg-query --show --showformat='deb ${source:Package} ${Version}\n' "$libc"
     } | python3 scripts/sbom.py "$1"
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # musl.sh: makes what the preload libraries for musl are linked with, in .deps/musl, where .cargo/config.toml points: no C
-# library for musl needs to be installed. musl.sh TARGET: builds the libraries, too, in TARGET/release/musl. Without the Rust
-# target both say so and do nothing, unless HASTEN_NEED_MUSL=1 makes that an error.
+# library for musl needs to be installed. musl.sh TARGET: builds the libraries, too, in TARGET/release/musl; with --command, also
+# the command, which only Alpine's package needs, and which takes minutes. Without the Rust target all say so and do nothing,
+# unless HASTEN_NEED_MUSL=1 makes that an error.
 source "$(dirname "$0")/lib.sh"
 
 triple=x86_64-unknown-linux-musl
@@ -18,6 +19,7 @@ main() {
     if [[ -n $rust ]]; then
         link_with "$rust"
         [[ -z ${1:-} ]] || build "$1"
+        [[ ${2:-} != --command ]] || build_command "$1"
     elif [[ -n ${1:-} ]]; then
         # What an earlier tool chain has built is of an earlier source.
         rm -rf "$1/release/musl"
@@ -52,10 +54,13 @@ link_with() {
     trap 'rm -rf "$scratch"' EXIT
     readelf --wide --syms "$libc" | of_musl | cc -x assembler -c -o "$scratch/stub.o" -
     cc -shared -nostdlib -Wl,-soname,"$soname" -o "$scratch/libc.so" "$scratch/stub.o"
+    # Of zlib's, whatever it is built for: the command calls it as the baseline of `hasten bench gzip`.
+    readelf --wide --dyn-syms "$(cc -print-file-name=libz.so.1)" | sed 's/@.*//' | of_musl | cc -x assembler -c -o "$scratch/zlib.o" -
+    cc -shared -nostdlib -Wl,-soname,libz.so.1 -o "$scratch/libz.so.1" "$scratch/zlib.o"
     cc -std=gnu11 -O2 -g0 -fPIC -fvisibility=hidden -Wall -Wextra -Werror -c -o "$scratch/unwind.o" "$unwind"
     ar rcsD "$scratch/libgcc_s.a" "$scratch/unwind.o"
     mkdir -p "$target"
-    mv "$scratch"/libc.so "$scratch"/libgcc_s.a "$target/"
+    mv "$scratch"/libc.so "$scratch"/libz.so.1 "$scratch"/libgcc_s.a "$target/"
     printf '%s\n' "$inputs" >"$target/inputs.txt"
 }
 
@@ -76,6 +81,13 @@ build() {
     for library in libhasten_{tls,gzip}.so; do
         cp --update "$1/$triple/release/$library" "$1/release/musl/"
     done
+}
+
+# The C of its dependencies is compiled by musl's own wrapper of the compiler, for musl's headers.
+build_command() {
+    has musl-gcc || die "musl-gcc is missing: run \`apt-get install musl-tools\` as root"
+    CC_x86_64_unknown_linux_musl=musl-gcc cargo build --release --locked --target "$triple" --target-dir "$1" --package hasten
+    cp --update "$1/$triple/release/hasten" "$1/release/musl/"
 }
 
 main "$@"

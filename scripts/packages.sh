@@ -20,6 +20,9 @@ needs() {
 		demo  program nginx           nginx
 		demo  program haproxy         haproxy
 		deb   program dpkg-scanpackages dpkg-dev
+		deb   program rpmbuild        rpm
+		deb   program musl-gcc        musl-tools
+		deb   program openssl         openssl
 		release program debootstrap   debootstrap
 		release program gpg           gpg
 		release program gpg-agent     gpg-agent
@@ -54,6 +57,7 @@ needs() {
 		test  file    /usr/lib/python3/dist-packages/prometheus_client/openmetrics/parser.py python3-prometheus-client
 		test  program systemd-analyze systemd
 		test  program dpkg-scanpackages dpkg-dev
+		test  program rpmbuild        rpm
 		test  program gpg             gpg
 		test  program gpg-agent       gpg-agent
 		test  program man             man-db

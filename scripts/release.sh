@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # release.sh TARGET FOLDER: what a release consists of, all from TARGET/release/dist/tree, in FOLDER: a tarball, the Debian
-# package, an apt repository, packages for pip and npm, and their sums. RELEASE_KEY, RELEASE_URL and RELEASE_MAINTAINER: see apt-repository.sh and deb.sh.
+# package, an apt repository, the RPM, packages for Alpine, pip and npm,
+# a bill of materials, and the sums. RELEASE_KEY, RELEASE_URL and RELEASE_MAINTAINER: see apt-repository.sh and deb.sh.
 source "$(dirname "$0")/release-lib.sh"
 
 target=$1
@@ -12,11 +13,26 @@ main() {
     mkdir -p "$folder"
     tarball
     scripts/deb.sh "$target" "$folder"
+    scripts/rpm.sh "$target" "$folder"
     scripts/apt-repository.sh "$folder"/hasten_*.deb "$folder/apt"
     scripts/registries.sh "$target" "$folder"
-    (cd "$folder" && sha256sum "$name.tar.gz" hasten_*.deb hasten-*.whl hasten-*.tgz) >"$folder/SHA256SUMS"
+    # Without the command for musl, which `make apk` builds, there is none.
+    rm -f "$folder"/hasten-*.apk
+    [[ ! -f $target/release/musl/hasten ]] || scripts/apk.sh "$target" "$folder"
+    bill
+    (cd "$folder" && sha256sum "$name.tar.gz" "$name.spdx.json" hasten_*.deb hasten-*.rpm hasten-*.whl hasten-*.tgz $(compgen -G 'hasten-*.apk' || true)) \
+        >"$folder/SHA256SUMS"
     [[ -z ${RELEASE_KEY:-} ]] || gpg --batch --yes --local-user "$RELEASE_KEY" --detach-sign --armor "$folder/SHA256SUMS"
     say "$folder has the release"
+}
+
+# All packages have the same programs; the tarball stands for them.
+bill() {
+    local sum
+    sum=$(sha256sum <"$folder/$name.tar.gz")
+    linked hasten hasten-tls hasten-gzip hasten-envoy hasten-readcache hasten-wal |
+        python3 scripts/sbom.py "${sum%% *}" ARCHIVE >"$folder/$name.spdx.json"
+    say "$folder/$name.spdx.json"
 }
 
 # Old tars and small images read this one.

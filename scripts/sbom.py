@@ -1,4 +1,4 @@
-"""sbom.py DIGEST: an SPDX document of the image with that digest, from lines on standard input:
+"""sbom.py DIGEST [PURPOSE]: an SPDX document of the image with that digest, or of the ARCHIVE, from lines on standard input:
 
     cargo NAME vVERSION [(PLACE)] | [LICENCE]
     golang MODULE VERSION
@@ -33,19 +33,21 @@ def package(line):
 
 def main():
     digest = sys.argv[1]
+    purpose = sys.argv[2] if len(sys.argv) > 2 else "CONTAINER"
     packages = {}
     for line in filter(str.strip, sys.stdin):
         one = package(line)
         packages.setdefault(one["SPDXID"], one)
     if not packages:
         sys.exit("error: nothing on standard input: the tools that list packages have failed")
+    root = "SPDXRef-image" if purpose == "CONTAINER" else "SPDXRef-archive"
     image = {
-        "SPDXID": "SPDXRef-image",
+        "SPDXID": root,
         "name": "hasten",
         "downloadLocation": "NOASSERTION",
         "filesAnalyzed": False,
         "checksums": [{"algorithm": "SHA256", "checksumValue": digest}],
-        "primaryPackagePurpose": "CONTAINER",
+        "primaryPackagePurpose": purpose,
     }
     names = sorted(packages)
     created = datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), timezone.utc)
@@ -57,8 +59,8 @@ def main():
         "documentNamespace": f"https://hasten.dev/spdx/{digest}",
         "creationInfo": {"created": created.strftime("%Y-%m-%dT%H:%M:%SZ"), "creators": ["Tool: hasten-sbom"]},
         "packages": [image] + [packages[name] for name in names],
-        "relationships": [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-image"}]
-        + [{"spdxElementId": "SPDXRef-image", "relationshipType": "CONTAINS", "relatedSpdxElement": name} for name in names],
+        "relationships": [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": root}]
+        + [{"spdxElementId": root, "relationshipType": "CONTAINS", "relatedSpdxElement": name} for name in names],
     }
     json.dump(document, sys.stdout, indent=1)
     print()

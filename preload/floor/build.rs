@@ -22,7 +22,10 @@ fn main() {
     println!("cargo:rerun-if-changed={}", libc.display());
     // Cargo refuses arguments for a kind of target that a package does not have.
     let kind = if Path::new("src/main.rs").is_file() { "bins" } else { "cdylib" };
-    if kind == "bins" {
+    if kind == "bins" && is_musl {
+        // The C compiler would name its own.
+        argument(kind, "-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1");
+    } else if kind == "bins" {
         argument(kind, &format!("-L{}", floor.join("command").display()));
         argument(kind, "-Wl,--wrap=__libc_start_main");
     }

@@ -26,7 +26,7 @@ Examples:
   sudo hasten enable --restart nginx       restart without asking; taken back if nginx does not stay up
   hasten enable --all --dry-run            what could be accelerated on this host
   sudo hasten enable --only tls haproxy    TLS alone
-  sudo hasten enable --recheck             after an upgrade; the Debian package does it by itself
+  sudo hasten enable --recheck             after an upgrade; the packages do it by themselves
 
 `hasten disable` undoes it, `hasten status` lists all services.
 ";

@@ -19,6 +19,7 @@ pub(crate) fn script(name: &str) -> Command {
     // The package's contents matter here, not its size.
     command
         .env("DPKG_DEB_COMPRESSOR_LEVEL", "0")
+        .env("RPM_PAYLOAD", "w1.gzdio")
         .env("SOURCE_DATE_EPOCH", "1700000000")
         .env_remove("RELEASE_KEY");
     command
@@ -48,12 +49,21 @@ pub(crate) fn deb(folder: &Path, revision: &str) -> PathBuf {
     only(folder, ".deb")
 }
 
+/// This tree's RPM, with a chosen release.
+pub(crate) fn rpm(folder: &Path, release: &str) -> PathBuf {
+    tree();
+    let _ = tools::tool("rpmbuild", "rpm");
+    tools::run(script("rpm.sh").arg(folder).arg(release));
+    only(folder, ".rpm")
+}
+
 /// A whole release, unsigned.
 pub(crate) fn release() -> &'static Path {
     static MADE: OnceLock<TempDir> = OnceLock::new();
     let make = || {
         tree();
         let _ = tools::tool("dpkg-scanpackages", "dpkg-dev");
+        let _ = tools::tool("rpmbuild", "rpm");
         let folder = tempfile::tempdir().unwrap();
         tools::run(script("release.sh").arg(folder.path().join("made")));
         folder

@@ -2,7 +2,8 @@
 
 mod copies;
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -39,12 +40,17 @@ impl OpenRc {
 
     fn call(&self, arguments: &[&str]) -> Result<(), UnitError> {
         const PROGRAM: &str = "rc-service";
-        let output = Command::new(PROGRAM).args(arguments).env("LC_ALL", "C").stdin(Stdio::null()).output();
-        let output = output.map_err(|why| UnitError::Unavailable { program: PROGRAM.into(), why })?;
-        if output.status.success() {
+        let unavailable = |why| UnitError::Unavailable { program: PROGRAM.into(), why };
+        // A file, because a server that keeps what its script writes to would keep a pipe open for as long as it runs.
+        let mut said = scratch().map_err(unavailable)?;
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).env("LC_ALL", "C").stdin(Stdio::null());
+        command.stdout(said.try_clone().map_err(unavailable)?).stderr(said.try_clone().map_err(unavailable)?);
+        if command.status().map_err(unavailable)?.success() {
             return Ok(());
         }
-        let text = [output.stderr, output.stdout].concat();
+        let mut text = Vec::new();
+        let _ = said.rewind().and_then(|()| said.read_to_end(&mut text));
         let text = String::from_utf8_lossy(&text).into_owned();
         let said = text.trim().lines().map(|line| line.trim_start_matches([' ', '*'])).next_back();
         Err(UnitError::Refused {
@@ -201,6 +207,15 @@ impl State {
     }
 }
 
+/// A file that is gone with the last who has it open.
+fn scratch() -> io::Result<File> {
+    let path = std::env::temp_dir().join(format!("hasten-{}", std::process::id()));
+    let _ = fs::remove_file(&path);
+    let file = OpenOptions::new().read(true).append(true).create_new(true).open(&path)?;
+    fs::remove_file(path)?;
+    Ok(file)
+}
+
 /// The oldest process of a program, for a service that keeps no file with its number.
 fn running(program: &Path) -> Option<u32> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -238,8 +253,8 @@ fn memory(process: u32) -> u64 {
 
 /// The value that a script assigns in a line of its own: `NAME=value`, in quotes or as a default.
 fn assigned(text: &str, name: &str) -> Option<String> {
-    let values = text.lines().filter_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='));
-    let value = values.last()?.trim().trim_matches(['"', '\'']);
+    let mut values = text.lines().filter_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='));
+    let value = values.next_back()?.trim().trim_matches(['"', '\'']);
     let value = match value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
         Some(default) => default.split_once(":-").or_else(|| default.split_once('-'))?.1,
         None => value,
