@@ -7,9 +7,17 @@
 //! Cuts the files into pieces of a size, and has every engine compress all of them in turn, so that no branch predictor
 //! learns one of them by heart. Rounds of all engines alternate; the least CPU time of a round counts. Each output is
 //! decompressed and compared once.
+//!
+//! ```sh
+//! cargo run --release -p hasten-deflate --example frontier -- --plot docs/results/deflate-frontier.json docs/images/deflate-frontier.svg
+//! ```
+//!
+//! Draws what `--json` has written.
 
 #[path = "../tests/engines/original.rs"]
 mod original;
+#[path = "frontier/plot.rs"]
+mod plot;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -171,15 +179,26 @@ impl Outcome {
 }
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [plot, from, to] = &arguments[..]
+        && plot == "--plot"
+    {
+        let json = String::from_utf8(read(from)).unwrap_or_else(|_| usage());
+        return write(to, &plot::svg(&plot::rows(&json)));
+    }
     let options = options();
     original::load();
     let files: Vec<Vec<u8>> = options.files.iter().map(|path| read(path)).collect();
     let pieces = pieces(&files, &options);
     let results = measure(&pieces, &options);
     report(&pieces, &options, &results);
-    if let Some(path) = &options.json
-        && let Err(error) = fs::write(path, json(&pieces, &options, &results))
-    {
+    if let Some(path) = &options.json {
+        write(path, &json(&pieces, &options, &results));
+    }
+}
+
+fn write(path: &str, text: &str) {
+    if let Err(error) = fs::write(path, text) {
         eprintln!("cannot write {path}: {error}");
         exit(1);
     }
@@ -238,7 +257,11 @@ fn speed(pieces: &[Piece], outcome: &Outcome) -> f64 {
 }
 
 fn report(pieces: &[Piece], options: &Options, results: &BTreeMap<Candidate, Outcome>) {
-    println!("{} pieces, {} bytes; each engine against zlib's levels of about its size", pieces.len(), bytes(pieces));
+    println!(
+        "{} pieces, {} bytes; each engine against zlib's levels of about its size",
+        pieces.len(),
+        bytes(pieces)
+    );
     for ((name, level), outcome) in results {
         let ratio = bytes(pieces) as f64 / outcome.total() as f64;
         let mut line =

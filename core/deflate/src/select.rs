@@ -3,7 +3,7 @@
 mod nature;
 
 use self::nature::Nature;
-use crate::engine::bucket::SMALL_WINDOW;
+use crate::engine::bucket::{Bucket, SMALL_WINDOW};
 use crate::engine::libdeflate::COUNTERS;
 use crate::engine::{Bits, Chunk, EngineKind, Settings, Strategy, serves};
 use crate::engines::Engines;
@@ -199,10 +199,10 @@ fn suits_bucket(settings: &Settings, chunk: &Chunk, nature: Nature) -> bool {
     let is_text = match nature {
         Nature::Text => true,
         // More candidates make a difference.
-        Nature::SomeDigits | Nature::Digits => settings.level < 5,
+        Nature::SomeDigits | Nature::Digits => matches!(settings.level, 3..=4),
         _ => false,
     };
-    is_text && sizes.contains(&chunk.input.len())
+    is_text && sizes.contains(&chunk.input.len()) && Bucket::is_fast()
 }
 
 /// Behind a history, such a chunk goes to zlib first.
@@ -222,7 +222,6 @@ fn translate(kind: EngineKind, settings: Settings, nature: Nature) -> Settings {
         (EngineKind::Isal, Nature::Noise, _) => 1,
         (EngineKind::Libdeflate, Nature::Numbers | Nature::Noise, ..LOWEST_FOR_NUMBERS) => LOWEST_FOR_NUMBERS,
         (EngineKind::Libdeflate, Nature::Binary, ..=1) => LOWEST_WITH_CHAINS,
-        (EngineKind::Bucket, Nature::SomeDigits | Nature::Digits, 2) => 3,
         (EngineKind::Libdeflate, Nature::Few { .. }, level) => FEW_LEVELS[usize::from(level.min(9))],
         (_, _, level) => level,
     };

@@ -282,7 +282,10 @@ fn crashes(log: &str) -> impl Iterator<Item = String> {
 }
 
 fn compressed(counters: &Counters) -> u64 {
-    [Engine::Isal, Engine::Libdeflate, Engine::Bucket, Engine::ZlibRs].map(|engine| counters[engine].ok).iter().sum()
+    [Engine::Isal, Engine::Libdeflate, Engine::Bucket, Engine::ZlibRs]
+        .map(|engine| counters[engine].ok)
+        .iter()
+        .sum()
 }
 
 #[must_use]

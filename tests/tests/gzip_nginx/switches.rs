@@ -52,10 +52,18 @@ fn everything_is_counted() {
     let counters = counted("HASTEN_GZIP_VERIFY", "0");
     assert_eq!(counters[Event::DeflateStreams], 4 * (LENGTHS.len() as u64 - 1));
     assert_eq!(counters[Event::DeflateBytesIn], ALL_BYTES - SMALLEST);
-    let engines: u64 =
-        [DeflateIsal, DeflateLibdeflate, DeflateBucket, DeflateOriginal, DeflateZlibRs].iter().map(|e| counters[*e]).sum();
+    let engines: u64 = [DeflateIsal, DeflateLibdeflate, DeflateBucket, DeflateOriginal, DeflateZlibRs]
+        .iter()
+        .map(|e| counters[*e])
+        .sum();
     assert_eq!(engines, ALL_BYTES - SMALLEST);
-    assert!([DeflateIsal, DeflateLibdeflate, DeflateBucket, DeflateZlibRs].map(|e| counters[e]).iter().sum::<u64>() > ALL_BYTES / 2);
+    assert!(
+        [DeflateIsal, DeflateLibdeflate, DeflateBucket, DeflateZlibRs]
+            .map(|e| counters[e])
+            .iter()
+            .sum::<u64>()
+            > ALL_BYTES / 2
+    );
     assert!((1..ALL_BYTES).contains(&counters[Event::DeflateBytesOut]));
     assert_eq!(counters[Event::DeflateVerified], 0);
 }
@@ -76,11 +84,16 @@ fn the_kill_switch() {
 #[test]
 fn one_engine_at_a_time() {
     use Event::{DeflateBucket, DeflateIsal, DeflateLibdeflate, DeflateZlibRs};
-    for (engines, event) in
-        [("isal", DeflateIsal), ("libdeflate", DeflateLibdeflate), ("bucket", DeflateBucket), ("zlib-rs", DeflateZlibRs)]
-    {
+    for (engines, event) in [
+        ("isal", DeflateIsal),
+        ("libdeflate", DeflateLibdeflate),
+        ("bucket", DeflateBucket),
+        ("zlib-rs", DeflateZlibRs),
+    ] {
         let counters = counted("HASTEN_GZIP_ENGINES", engines);
-        let others = [DeflateIsal, DeflateLibdeflate, DeflateBucket, DeflateZlibRs].iter().filter(|other| **other != event);
+        let others = [DeflateIsal, DeflateLibdeflate, DeflateBucket, DeflateZlibRs]
+            .iter()
+            .filter(|other| **other != event);
         assert!(others.map(|other| counters[*other]).sum::<u64>() == 0, "others than {engines}");
         // The original does what an engine cannot.
         let all = counters[event] + counters[Event::DeflateOriginal];

@@ -46,6 +46,11 @@ impl Bucket {
         pages::take(size_of::<Memory>()).map(|memory| Self { memory: memory.cast(), avx2: Avx2::detect() })
     }
 
+    /// Whether this CPU has what makes the engine faster than libdeflate.
+    pub fn is_fast() -> bool {
+        Avx2::detect().is_some()
+    }
+
     /// Works as on a CPU without vectors of 32 bytes.
     pub fn portable() -> Option<Self> {
         let mut engine = Self::new()?;

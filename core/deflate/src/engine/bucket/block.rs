@@ -4,8 +4,8 @@ use super::bits::Writer;
 use super::cpu::{Cpu, Work};
 use super::huffman;
 use super::symbols::{
-    DISTANCE_EXTRA, DISTANCES, END_OF_BLOCK, FIRST_LENGTH, FIXED_DISTANCE_LENGTHS, FIXED_LENGTHS, LENGTH_EXTRA,
-    LENGTH_STARTS, LENGTHS, LITERALS_AND_LENGTHS,
+    DISTANCE_EXTRA, DISTANCES, END_OF_BLOCK, FIRST_LENGTH, FIXED_DISTANCE_LENGTHS, FIXED_LENGTHS,
+    LENGTH_EXTRA, LENGTH_STARTS, LENGTHS, LITERALS_AND_LENGTHS,
 };
 use super::tokens::{FIRST_MATCH, Tokens};
 
@@ -221,11 +221,13 @@ impl Header {
     }
 
     fn write(&self, writer: &mut Writer, last: bool) {
-        let counts =
-            (self.symbols - FIRST_LENGTH) | (self.distances - 1) << 5 | (self.kinds - 4) << 10;
+        let counts = (self.symbols - FIRST_LENGTH) | (self.distances - 1) << 5 | (self.kinds - 4) << 10;
         writer.push(u64::from(last) | DYNAMIC << 1 | (counts as u64) << 3, 17);
         for part in KIND_ORDER[..self.kinds].chunks(16) {
-            let bits = part.iter().rev().fold(0, |bits, kind| bits << 3 | u64::from(self.lengths[usize::from(*kind)]));
+            let bits = part
+                .iter()
+                .rev()
+                .fold(0, |bits, kind| bits << 3 | u64::from(self.lengths[usize::from(*kind)]));
             writer.push(bits, 3 * part.len() as u32);
         }
         for (kind, extra) in &self.items[..self.count] {

@@ -138,8 +138,8 @@ impl Cpu for Avx2 {
         cap: u16,
     ) -> [u16; LANES] {
         use std::arch::x86_64::{
-            _mm256_add_epi16, _mm256_loadu_si256, _mm256_min_epu16, _mm256_or_si256, _mm256_set1_epi16,
-            _mm256_sub_epi16, _mm256_xor_si256,
+            __m256i, _mm256_add_epi16, _mm256_loadu_si256, _mm256_min_epu16, _mm256_or_si256,
+            _mm256_set1_epi16, _mm256_sub_epi16, _mm256_xor_si256,
         };
         // SAFETY: `self` proves that the CPU has the instructions, and the arrays are as long as a vector.
         unsafe {
@@ -149,12 +149,21 @@ impl Cpu for Avx2 {
             let longest = _mm256_or_si256(farthest, _mm256_set1_epi16(limit as i16));
             let distance = _mm256_min_epu16(_mm256_sub_epi16(farthest, old), longest);
             let distance = _mm256_min_epu16(distance, _mm256_set1_epi16(cap as i16));
-            core::mem::transmute(_mm256_xor_si256(distance, _mm256_set1_epi16(FARTHEST as i16)))
+            core::mem::transmute::<__m256i, [u16; LANES]>(_mm256_xor_si256(
+                distance,
+                _mm256_set1_epi16(FARTHEST as i16),
+            ))
         }
     }
 
     #[inline(always)]
     fn run<W: Work>(self, work: W) -> W::Output {
+        /// # Safety
+        ///
+        /// The CPU has the instructions.
+        /// # Safety
+        ///
+        /// The CPU has the instructions.
         #[inline(never)]
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
         fn with_avx2<W: Work>(work: W, cpu: Avx2) -> W::Output {

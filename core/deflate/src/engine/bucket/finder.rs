@@ -211,50 +211,52 @@ impl<'a, L: Level> Finder<'a, L> {
         let ring = ring.wrapping_add((at as usize & (RING - 1)) * L::WAYS);
         // A step does not cross a multiple of 2^16, so this is a position's low half, less `i`.
         let low = at & 0xffff;
-        for start in (0..STEP as usize).step_by(UNROLLED) { for i in start..start + UNROLLED {
-            let position = at as usize + i;
-            // SAFETY: a step begins at most one step behind the end of the text, whose last bytes are followed by
-            // `Text::BEHIND` more. The index has as many bits as there are buckets. A step's part of the ring begins at a
-            // multiple of its length, so it lies in the ring.
-            unsafe {
-                let word = text.start.add(position).cast::<u32>().read_unaligned();
-                let index = (word.wrapping_mul(0x9e37_79b1) >> shift) as usize;
-                let (bucket, kept) = (table.add(index * L::WAYS), ring.add(i * L::WAYS));
-                match L::WAYS {
-                    1 => {
-                        let old = bucket.read();
-                        if KEEPS {
-                            kept.write(old);
+        for start in (0..STEP as usize).step_by(UNROLLED) {
+            for i in start..start + UNROLLED {
+                let position = at as usize + i;
+                // SAFETY: a step begins at most one step behind the end of the text, whose last bytes are followed by
+                // `Text::BEHIND` more. The index has as many bits as there are buckets. A step's part of the ring begins at a
+                // multiple of its length, so it lies in the ring.
+                unsafe {
+                    let word = text.start.add(position).cast::<u32>().read_unaligned();
+                    let index = (word.wrapping_mul(0x9e37_79b1) >> shift) as usize;
+                    let (bucket, kept) = (table.add(index * L::WAYS), ring.add(i * L::WAYS));
+                    match L::WAYS {
+                        1 => {
+                            let old = bucket.read();
+                            if KEEPS {
+                                kept.write(old);
+                            }
+                            bucket.write(position as u16);
                         }
-                        bucket.write(position as u16);
-                    }
-                    2 => {
-                        let bucket = bucket.cast::<u32>();
-                        let old = bucket.read();
-                        if KEEPS {
-                            kept.cast::<u32>().write(old);
+                        2 => {
+                            let bucket = bucket.cast::<u32>();
+                            let old = bucket.read();
+                            if KEEPS {
+                                kept.cast::<u32>().write(old);
+                            }
+                            bucket.write((old << 16) + (low + i as u32));
                         }
-                        bucket.write((old << 16) + (low + i as u32));
-                    }
-                    4 => {
-                        let bucket = bucket.cast::<u64>();
-                        let old = bucket.read();
-                        if KEEPS {
-                            kept.cast::<u64>().write(old);
+                        4 => {
+                            let bucket = bucket.cast::<u64>();
+                            let old = bucket.read();
+                            if KEEPS {
+                                kept.cast::<u64>().write(old);
+                            }
+                            bucket.write((old << 16) + u64::from(low) + i as u64);
                         }
-                        bucket.write((old << 16) + u64::from(low) + i as u64);
-                    }
-                    _ => {
-                        let (bucket, kept) = (bucket.cast::<Vector>(), kept.cast::<Vector>());
-                        let old = bucket.read();
-                        if KEEPS {
-                            kept.write(old);
+                        _ => {
+                            let (bucket, kept) = (bucket.cast::<Vector>(), kept.cast::<Vector>());
+                            let old = bucket.read();
+                            if KEEPS {
+                                kept.write(old);
+                            }
+                            bucket.write(old.shifted_in(position as u16));
                         }
-                        bucket.write(old.shifted_in(position as u16));
                     }
                 }
             }
-        }}
+        }
     }
 
     /// Replaces the positions in the ring by the nearness of a byte of the text within the window, whatever the positions

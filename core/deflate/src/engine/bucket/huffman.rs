@@ -65,7 +65,11 @@ fn sort(frequencies: &[u32], sorted: &mut [u32; MOST]) -> usize {
         *place += 1;
     }
     let often = &mut sorted[first_often..used];
-    if often.len() <= FEW { insertion_sort(often) } else { often.sort_unstable() }
+    if often.len() <= FEW {
+        insertion_sort(often);
+    } else {
+        often.sort_unstable();
+    }
     used
 }
 
@@ -204,8 +208,13 @@ mod tests {
 
     #[test]
     fn a_limit_that_matters() {
-        let fibonacci: Vec<u32> =
-            (0..19).scan((1, 1), |(a, b), _| { let now = *a; (*a, *b) = (*b, *a + *b); Some(now) }).collect();
+        let fibonacci: Vec<u32> = (0..19)
+            .scan((1, 1), |(a, b), _| {
+                let now = *a;
+                (*a, *b) = (*b, *a + *b);
+                Some(now)
+            })
+            .collect();
         for limit in [5, 7, 15] {
             let lengths = lengths(&fibonacci, limit);
             assert_eq!(lengths.iter().max().map(|longest| usize::from(*longest)), Some(limit));
