@@ -40,7 +40,8 @@ fn patient(release: &str) -> Option<Patient> {
     if !node.exists() {
         return None;
     }
-    let mut child = Command::new(&node).args(["-e", PROGRAM]).stdout(Stdio::piped()).spawn().expect("node starts");
+    let mut child =
+        Command::new(&node).args(["-e", PROGRAM]).stdout(Stdio::piped()).spawn().expect("node starts");
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
     let out = std::env::temp_dir().join(format!("hasten-fuzz-{}-{release}.zst", std::process::id()));

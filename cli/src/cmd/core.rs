@@ -111,7 +111,7 @@ pub(crate) fn run(args: &CoreArgs) -> Result<ExitCode, Failure> {
     };
     let report = Core::report(&args.file, &options)?;
     if let Some(later) = &args.compare {
-        return compared(report, Core::report(later, &options)?, args.json);
+        return compared(&report, &Core::report(later, &options)?, args.json);
     }
     if let Some(path) = &args.html {
         let html = page(&report).map_err(|error| Failure::new(error.to_string(), "please report it"))?;
@@ -146,7 +146,7 @@ fn private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     Ok(file.map_err(failed)?)
 }
 
-fn compared(before: Report, after: Report, is_json: bool) -> Result<ExitCode, Failure> {
+fn compared(before: &Report, after: &Report, is_json: bool) -> Result<ExitCode, Failure> {
     let comparison = Comparison::of(before, after);
     let text = if is_json { json(&comparison)? } else { compare::render(&comparison) };
     print(&text).map_err(Failure::output)?;

@@ -46,7 +46,7 @@ impl Patient {
             let other = u32::from_le_bytes([step[4], step[5], step[6], 0]);
             let old = word(&self.bytes, at);
             let new = match step[0] & 7 {
-                0..=2 => old ^ 1 << (step[7] & 63),
+                0..=2 => old ^ (1 << (step[7] & 63)),
                 3 => ABSURD[step[7] as usize % ABSURD.len()],
                 // Circles: what is elsewhere is here, too.
                 4 | 5 => word(&self.bytes, self.place(step[7], other)),
@@ -74,7 +74,7 @@ impl Patient {
             _ => &self.words[..],
         };
         // 24 bits reach every word, of 2^32 at most.
-        words[(u64::from(number) * words.len() as u64 >> 24) as usize] as usize * 8
+        words[((u64::from(number) * words.len() as u64) >> 24) as usize] as usize * 8
     }
 }
 

@@ -52,31 +52,31 @@ pub struct Grown {
 
 impl Comparison {
     #[must_use]
-    pub fn of(before: Report, after: Report) -> Self {
+    pub fn of(before: &Report, after: &Report) -> Self {
         let mut notes = Vec::new();
         let process = |report: &Report| report.threads.first().map(|thread| thread.id);
         if before.node != after.node {
             notes.push(format!("the releases differ: {} and {}", before.node, after.node));
-        } else if process(&before) != process(&after) {
+        } else if process(before) != process(after) {
             notes.push("these are two processes: only numbers can be compared, not objects".to_owned());
         }
-        for (report, which) in [(&before, "earlier"), (&after, "later")] {
+        for (report, which) in [(before, "earlier"), (after, "later")] {
             if let Some(why) = &report.refused {
                 notes.push(format!("no retained sizes of the {which} one: {why}"));
             }
         }
-        let pair = |of: fn(&Report) -> u64| [of(&before), of(&after)];
+        let pair = |of: fn(&Report) -> u64| [of(before), of(after)];
         let (live_bytes, live_objects) =
             (pair(|report| report.heap.live_bytes), pair(|report| report.heap.live_objects));
         Self {
             live_bytes,
             live_objects,
             external_bytes: pair(|report| report.heap.external_bytes),
-            growth: growth(&before, &after),
-            retainers: grown(&before, after.retainers),
+            growth: growth(before, after),
+            retainers: grown(before, &after.retainers),
             before: before.file.display().to_string(),
             after: after.file.display().to_string(),
-            node: after.node,
+            node: after.node.clone(),
             notes,
         }
     }
@@ -106,17 +106,17 @@ fn growth(before: &Report, after: &Report) -> Vec<Growth> {
 }
 
 /// Old objects keep their address, unless a collection has compacted their page; then it is their name and holders that tell.
-fn grown(before: &Report, after: Vec<Retainer>) -> Vec<Grown> {
+fn grown(before: &Report, after: &[Retainer]) -> Vec<Grown> {
     let names = |retainer: &Retainer| -> Vec<String> {
         let name = |by: &String| by.split(" @").next().unwrap_or_default().to_owned();
         std::iter::once(retainer.name.clone()).chain(retainer.held_by.iter().map(name)).collect()
     };
-    let with = after.into_iter().map(|retainer| {
+    let with = after.iter().map(|retainer| {
         let same = |old: &&Retainer| old.address == retainer.address && old.name == retainer.name;
-        let alike = |old: &&Retainer| names(old) == names(&retainer);
+        let alike = |old: &&Retainer| names(old) == names(retainer);
         let old = &before.retainers;
         let old = old.iter().find(same).or_else(|| old.iter().find(alike));
-        Grown { retained_before: old.map(|old| old.retained_bytes), retainer }
+        Grown { retained_before: old.map(|old| old.retained_bytes), retainer: retainer.clone() }
     });
     let mut grown: Vec<Grown> = with
         .filter(|grown| grown.retained_before.is_none_or(|before| grown.retainer.retained_bytes > before))
@@ -165,7 +165,7 @@ mod tests {
                 ("c1", "Set", 80, "(stack)"),
             ],
         );
-        let compared = Comparison::of(before, after);
+        let compared = Comparison::of(&before, &after);
         let names: Vec<_> = compared.growth.iter().map(|growth| (&*growth.name, growth.bytes())).collect();
         assert_eq!(names, [("Session", 8000), ("New", 50), ("Gone", -300)]);
         let grown: Vec<_> =
@@ -178,7 +178,7 @@ mod tests {
         let (mut before, after) = (report(&[("A", 1, 10)], &[]), report(&[("A", 3, 30)], &[]));
         before.refused = Some("for a reason".to_owned());
         before.histogram[0].retained_bytes = None;
-        let compared = Comparison::of(before, after);
+        let compared = Comparison::of(&before, &after);
         assert_eq!((compared.growth[0].retained_bytes, compared.growth[0].bytes()), (None, 10));
         assert!(compared.notes[0].contains("earlier one: for a reason"), "{:?}", compared.notes);
     }

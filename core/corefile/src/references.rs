@@ -52,7 +52,7 @@ impl<'a> References<'a> {
         if is_receiver {
             if view.layout.is_dictionary(map.bits3) {
                 for (name, value) in view.properties(tagged) {
-                    self.property(name.into(), value, found);
+                    self.property(&name.into(), value, found);
                 }
             } else {
                 let fields = self.fields.entry(number).or_insert_with(|| {
@@ -64,7 +64,7 @@ impl<'a> References<'a> {
                         Ok(offset) => view.field(tagged, offset),
                         Err(offset) => view.field(outside, offset),
                     };
-                    self.property(Rc::clone(name), value, found);
+                    self.property(name, value, found);
                 }
             }
             for (index, value) in view.elements(tagged) {
@@ -81,8 +81,8 @@ impl<'a> References<'a> {
         });
     }
 
-    fn property(&mut self, name: Rc<str>, value: u64, found: &mut Vec<(Name, u32)>) {
-        self.living(value).into_iter().for_each(|to| found.push((Name::Property(name.clone()), to)));
+    fn property(&mut self, name: &Rc<str>, value: u64, found: &mut Vec<(Name, u32)>) {
+        self.living(value).into_iter().for_each(|to| found.push((Name::Property(Rc::clone(name)), to)));
         self.seen.push(value);
     }
 

@@ -121,7 +121,7 @@ pub struct Entry {
     pub retained_bytes: Option<u64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Retainer {
     pub address: String,
     pub name: String,

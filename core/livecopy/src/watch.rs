@@ -177,7 +177,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let group = folder.path();
         let events = |max: u64| {
-            write(group, "memory.events", &format!("low 5\nhigh 2\nmax {max}\noom 0\noom_kill 0\n"))
+            write(group, "memory.events", &format!("low 5\nhigh 2\nmax {max}\noom 0\noom_kill 0\n"));
         };
         write(group, "memory.max", "1073741824\n");
         write(group, "memory.stat", "inactive_file 0\n");

@@ -100,6 +100,11 @@
       byId('about-box').textContent = own > 0 ? `${size(own)} of ${title(box)} are its own, and in boxes too small to be drawn` : '';
     };
     area.addEventListener('keydown', (event) => {
+      if (event.key === 'Enter' && event.target !== area) {
+        event.preventDefault();
+        event.target.click();
+        return;
+      }
       if ((event.key === 'Backspace' || event.key === 'Escape') && way.length > 1) {
         event.preventDefault();
         go(way.slice(0, -1), true);
