@@ -19,8 +19,10 @@ const ARCHIVES: [(&str, &str); 4] = [
 ];
 
 /// Third-party code inside a crate, with its licence file not at the crate's top.
-const BUNDLED: [(&str, &str, &str); 1] =
-    [("libz-ng-sys", "src/zlib-ng/LICENSE.md", "zlib-ng, which `hasten bench gzip` compares with (Zlib)")];
+const BUNDLED: [(&str, &str, &str); 2] = [
+    ("libz-ng-sys", "src/zlib-ng/LICENSE.md", "zlib-ng, which `hasten bench gzip` compares with (Zlib)"),
+    ("zstd-sys", "zstd/LICENSE", "libzstd, which packs what `hasten snapshot` writes (BSD-3-Clause)"),
+];
 
 const HEAD: &str = "\
 hasten is licensed under the Apache License 2.0, see the file LICENSE.

@@ -143,9 +143,9 @@ mod tests {
     #[test]
     fn shares_are_of_what_engines_did_not_of_what_is_still_gathered() {
         let deflate = Direction::Deflate.of(&counters());
-        assert_eq!((deflate.share(0), deflate.share(4)), (Some(0.75), Some(0.25)));
+        assert_eq!((deflate.share(0), deflate.share(5)), (Some(0.75), Some(0.25)));
         let inflate = Direction::Inflate.of(&counters());
-        assert_eq!(inflate.by_engine, [0, 0, 400, 0, 0]);
+        assert_eq!(inflate.by_engine, [0, 0, 0, 400, 0, 0]);
         assert_eq!(Direction::Inflate.of(&Counters::default()).share(1), None);
         assert_eq!(accelerated(&counters()), Some(1000.0 / 1200.0));
         assert_eq!(accelerated(&Counters::default()), None);
