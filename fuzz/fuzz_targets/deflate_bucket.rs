@@ -10,7 +10,10 @@ use libfuzzer_sys::fuzz_target;
 /// Longer texts take too long, and find nothing that shorter ones do not.
 const LONGEST: usize = 150_000;
 
-fuzz_target!(|input: (Vec<(u8, u16, Vec<u8>)>, [u8; 5], u16)| {
+/// A piece of text: how often it is repeated, how many of the bytes before follow, and itself.
+type Part = (u8, u16, Vec<u8>);
+
+fuzz_target!(|input: (Vec<Part>, [u8; 5], u16)| {
     let (parts, choices, history) = input;
     let plain = spread(&parts);
     let settings = Settings { window_bits: 9 + choices[0] % 7, ..Settings::default() };
@@ -24,7 +27,7 @@ fuzz_target!(|input: (Vec<(u8, u16, Vec<u8>)>, [u8; 5], u16)| {
 });
 
 /// Repeats pieces, so that a few bytes from the fuzzer make a text with matches near and far.
-fn spread(parts: &[(u8, u16, Vec<u8>)]) -> Vec<u8> {
+fn spread(parts: &[Part]) -> Vec<u8> {
     let mut plain: Vec<u8> = Vec::new();
     for (times, back, part) in parts {
         for _ in 0..=*times {
