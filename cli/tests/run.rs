@@ -397,7 +397,7 @@ fn a_musl_program_gets_the_libraries_for_musl_or_none() {
     place.write("libhasten.so", "");
     let assert = place.run(&["run", "--dry-run", "--", "./musl-program"]).success();
     let said = place.stdout(&assert);
-    assert!(said.contains("LD_PRELOAD=[PLACE]/libhasten.so HASTEN_PRELOAD=tls,gzip"), "{said}");
+    assert!(said.contains("LD_PRELOAD=[PLACE]/libhasten.so HASTEN_PRELOAD='tls,gzip'"), "{said}");
 }
 
 #[test]

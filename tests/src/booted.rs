@@ -94,11 +94,14 @@ impl Booted {
         fs::write(file, text).unwrap();
     }
 
+    /// In place of a file that may still run, as package managers do it.
     pub fn copy(&self, from: &Path, to: &str, mode: u32) {
         let file = self.path(to);
+        let fresh = self.path(&format!("{to}.new"));
         fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::copy(from, &file).unwrap();
-        fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
+        fs::copy(from, &fresh).unwrap();
+        fs::set_permissions(&fresh, fs::Permissions::from_mode(mode)).unwrap();
+        fs::rename(fresh, file).unwrap();
     }
 
     /// A command in there.
