@@ -3,7 +3,7 @@
 mod nature;
 
 use self::nature::Nature;
-use crate::engine::bucket::{Bucket, SMALL_WINDOW};
+use crate::engine::bucket::Bucket;
 use crate::engine::libdeflate::COUNTERS;
 use crate::engine::{Bits, Chunk, EngineKind, Settings, Strategy, serves};
 use crate::engines::Engines;
@@ -96,7 +96,7 @@ impl Engines {
             (has_room || *kind == EngineKind::Original)
                 && self.is_usable(*kind)
                 && serves(*kind, &settings, chunk)
-                && (*kind != EngineKind::Isal || !stack::is_alternate())
+                && (!takes_much_stack(*kind) || !stack::is_alternate())
         };
         let nature = Nature::of(chunk, settings.level);
         let length = chunk.input.len();
@@ -133,11 +133,20 @@ impl Engines {
     }
 }
 
+/// Whether it takes several times as much of the stack as zlib: ISA-L 17 KiB, our own 11.
+fn takes_much_stack(kind: EngineKind) -> bool {
+    matches!(kind, EngineKind::Isal | EngineKind::Bucket)
+}
+
 /// Only the original's own matcher is as good at the purposes of the other strategies and tunings, and in a small
 /// window.
 fn is_ours(settings: &Settings, chunk: &Chunk) -> bool {
-    let is_within = chunk.history.len() + chunk.input.len() <= settings.window();
-    is_plain(settings) && (settings.window_bits == 15 || is_within)
+    is_plain(settings) && has_all_of_its_window(settings, chunk)
+}
+
+/// Whether a larger window would show no more.
+fn has_all_of_its_window(settings: &Settings, chunk: &Chunk) -> bool {
+    settings.window_bits == 15 || chunk.history.len() + chunk.input.len() <= settings.window()
 }
 
 /// The engine that may compress a dense chunk to less than `written` bytes, and the settings to call it with. At the
@@ -185,14 +194,13 @@ fn order(settings: &Settings, chunk: &Chunk, nature: Nature, is_ours: bool) -> [
 
 /// Whether our own engine is the fastest for such a chunk, and its output short enough. By `examples/frontier.rs`: with
 /// few bytes libdeflate's fastest parsing is faster at the lower levels; with many, what zlib finds at level 6 and above
-/// takes more candidates than a bucket has, unless its window is small, too.
+/// takes more candidates than a bucket has.
 fn suits_bucket(settings: &Settings, chunk: &Chunk, nature: Nature) -> bool {
     let is_first = chunk.history.is_empty();
     let sizes = match settings.level {
         2 => 4 << 10..usize::MAX,
         3 => 2 << 10..usize::MAX,
         4..=5 => 0..usize::MAX,
-        6 if settings.window_bits <= SMALL_WINDOW => 0..usize::MAX,
         6 if is_first => 0..16 << 10,
         _ => return false,
     };
@@ -202,7 +210,9 @@ fn suits_bucket(settings: &Settings, chunk: &Chunk, nature: Nature) -> bool {
         Nature::SomeDigits | Nature::Digits => matches!(settings.level, 3..=4),
         _ => false,
     };
-    is_text && sizes.contains(&chunk.input.len()) && Bucket::is_fast()
+    // In a smaller window, what some zlibs find has not been measured.
+    let has_window = has_all_of_its_window(settings, chunk);
+    is_text && has_window && sizes.contains(&chunk.input.len()) && Bucket::is_fast()
 }
 
 /// Behind a history, such a chunk goes to zlib first.

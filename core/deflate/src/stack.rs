@@ -30,8 +30,8 @@ pub(crate) fn known() -> Option<(usize, usize)> {
     STACK.get()
 }
 
-/// Whether this is a signal handler on its own stack, which may lie within the thread's: too short for ISA-L, but long
-/// enough for anything that takes little more than zlib.
+/// Whether this is a signal handler on its own stack, which may lie within the thread's: too short for engines that take
+/// much of it, but long enough for anything that takes little more than zlib.
 pub(crate) fn is_alternate() -> bool {
     if pages::is_sealed() {
         return false;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use hasten_bench::certificates::KeyKind;
 use hasten_bench::server::{ServerKind, ServerSpec};
-use hasten_telemetry::Engine::{self, Graviola, Isal, Libdeflate, Multibuffer, ZlibRs};
+use hasten_telemetry::Engine::{self, Bucket, Graviola, Isal, Libdeflate, Multibuffer, ZlibRs};
 use hasten_telemetry::{Event, Reason};
 use hasten_tests::daemon::Daemon;
 use hasten_tests::pki::Pki;
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::{Busy, site, switch};
 
-const ALL: [Engine; 5] = [Multibuffer, Graviola, Isal, Libdeflate, ZlibRs];
+const ALL: [Engine; 6] = [Multibuffer, Graviola, Isal, Libdeflate, Bucket, ZlibRs];
 
 #[test]
 fn each_engine_and_all_of_them_while_requests_run() {
@@ -25,13 +25,19 @@ fn each_engine_and_all_of_them_while_requests_run() {
     let nginx = Busy::new(&site.spec().workers(2), Some(&site));
     nginx.wait_for(&[Multibuffer, Isal, Libdeflate]);
 
-    for (engine, next) in [(Isal, Libdeflate), (Libdeflate, ZlibRs)] {
-        let said = nginx.switch("disable", engine.as_str());
-        assert!(said.contains(&format!("{engine} disabled; ")) && !said.contains("idle"), "{said}");
-        let new = nginx.without(&[engine]);
+    for (engines, next) in
+        [(&[Isal][..], Libdeflate), (&[Libdeflate], Bucket), (&[Bucket, Libdeflate], ZlibRs)]
+    {
+        for engine in engines {
+            let said = nginx.switch("disable", engine.as_str());
+            assert!(said.contains(&format!("{engine} disabled; ")) && !said.contains("idle"), "{said}");
+        }
+        let new = nginx.without(engines);
         assert!(new[next].ok > 0, "the next engine of the table does its work");
-        nginx.switch("enable", engine.as_str());
-        nginx.wait_for(&[engine]);
+        for engine in engines {
+            nginx.switch("enable", engine.as_str());
+        }
+        nginx.wait_for(&engines[engines.len() - 1..]);
     }
 
     nginx.switch("disable", "multibuffer");

@@ -147,8 +147,7 @@ fn a_unit_that_looks_first_is_told_to_go_on_without_the_package() {
     for (name, line) in units {
         fs::write(tree.path().join(name), format!("[Service]\n{line}\n")).unwrap();
     }
-    let script = text("debian/prerm");
-    let (functions, _) = script.split_once("if [ \"$1\" = remove ]").unwrap();
+    let functions = text("farewell.sh");
     let script = format!("{functions}\nunits='{}'\nothers=\ntell\n", tree.path().display());
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();

@@ -165,17 +165,13 @@ const LEVELS: [(u8, usize, u8); 10] = [
     (3, 0, 3),
 ];
 
-/// Up to this window, in which there are no more candidates than a bucket has, level 6 takes no more effort than level 5.
-pub const SMALL_WINDOW: u8 = 13;
-
 /// Behind a history, where zlib finds more, short chunks get this level in place of the one before.
 const LAZIER: u8 = 3;
 const SHORT_PART: usize = 32 << 10;
 
 fn own_level(settings: &Settings, chunk: &Chunk) -> Option<u8> {
     let length = chunk.input.len();
-    let level = if settings.window_bits <= SMALL_WINDOW { settings.level.min(5) } else { settings.level };
-    let (of_short, short, of_others) = *LEVELS.get(usize::from(level))?;
+    let (of_short, short, of_others) = *LEVELS.get(usize::from(settings.level))?;
     let own = if length <= short { of_short } else { of_others };
     let is_part = !chunk.history.is_empty() && length < SHORT_PART && own + 1 == LAZIER;
     Some(if is_part { LAZIER } else { own })
