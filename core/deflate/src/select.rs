@@ -92,11 +92,14 @@ impl Engines {
     pub fn choose(&self, settings: &Settings, chunk: &Chunk) -> impl Iterator<Item = Choice> {
         let settings = *settings;
         let has_room = stack::has_room();
+        // Where small windows are asked for, the original is zlib-ng, whose output is smaller than zlib's and our own engine's.
+        let is_stock_zlib = !self.has_small_windows();
         let serves = move |kind: &EngineKind| {
             (has_room || *kind == EngineKind::Original)
                 && self.is_usable(*kind)
                 && serves(*kind, &settings, chunk)
                 && (!takes_much_stack(*kind) || !stack::is_alternate())
+                && (*kind != EngineKind::Bucket || is_stock_zlib)
         };
         let nature = Nature::of(chunk, settings.level);
         let length = chunk.input.len();
@@ -114,8 +117,10 @@ impl Engines {
         let may_count = nature == Nature::Counters && length >= SHORT_FOR_COUNTERS;
         let is_ours = self.has_small_windows() && is_plain(&settings) || is_ours(&settings, chunk);
         let counting = Some(counting).filter(|choice| may_count && is_ours && serves(&choice.kind));
-        let ordinary =
-            order(&settings, chunk, nature, is_ours).into_iter().filter(serves).map(move |kind| Choice {
+        let ordinary = order(&settings, chunk, nature, is_ours, is_stock_zlib)
+            .into_iter()
+            .filter(serves)
+            .map(move |kind| Choice {
                 kind,
                 on_trial: false,
                 settings: translate(kind, settings, nature),
@@ -159,7 +164,13 @@ pub fn rival(settings: &Settings, length: usize, written: usize) -> Choice {
     Choice { kind, settings, least: 0, dense: 0, on_trial: false }
 }
 
-fn order(settings: &Settings, chunk: &Chunk, nature: Nature, is_ours: bool) -> [EngineKind; 5] {
+fn order(
+    settings: &Settings,
+    chunk: &Chunk,
+    nature: Nature,
+    is_ours: bool,
+    is_stock_zlib: bool,
+) -> [EngineKind; 5] {
     use EngineKind::{Bucket, Isal, Libdeflate, Original, ZlibRs};
     let is_low = settings.level <= 1;
     if !is_ours {
@@ -168,7 +179,7 @@ fn order(settings: &Settings, chunk: &Chunk, nature: Nature, is_ours: bool) -> [
     if nature == Nature::Counters && chunk.input.len() < SHORT_FOR_COUNTERS {
         return [Original, ZlibRs, Libdeflate, Bucket, Isal];
     }
-    let suits_bucket = suits_bucket(settings, chunk, nature);
+    let suits_bucket = is_stock_zlib && suits_bucket(settings, chunk, nature);
     if !chunk.history.is_empty() && chunk.input.len() < short(settings, suits_bucket) {
         return [ZlibRs, Libdeflate, Bucket, Isal, Original];
     }

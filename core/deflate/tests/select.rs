@@ -132,6 +132,7 @@ fn small_windows_are_served_on_request() {
     assert_eq!(among(&engines, &small(6), 0, 20_000)[0], Original);
     engines.serve_small_windows();
     assert_eq!(among(&engines, &small(6), 0, 20_000)[0], Libdeflate);
+    assert!(!among(&engines, &level(4), 0, 100_000).contains(&Bucket), "zlib-ng's output would be smaller");
     assert_eq!(among(&engines, &small(7), 0, 20_000)[0], Libdeflate);
     assert_eq!(among(&engines, &small(1), 0, 20_000)[0], Isal);
     let filtered = Settings { strategy: Strategy::Filtered, ..small(6) };
