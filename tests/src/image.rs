@@ -76,6 +76,21 @@ impl Image {
         !tools::run(find.arg(self.root.path()).args(["-name", file])).stdout.is_empty()
     }
 
+    /// Writes a file, and makes its folder.
+    pub fn write(&self, file: &str, text: &str) {
+        let path = self.path(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// The lines that were added to a file since the last time.
+    pub fn take_lines(&self, file: &str) -> Vec<String> {
+        let file = self.path(file);
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let _ = fs::remove_file(file);
+        text.lines().map(str::to_owned).collect()
+    }
+
     /// Puts these files where an installation has the libraries.
     #[must_use]
     pub fn with<'a>(self, files: impl IntoIterator<Item = &'a Path>) -> Self {

@@ -78,20 +78,6 @@ impl Debian {
         self.dpkg(&["--install", deb.to_str().unwrap()]);
     }
 
-    /// The stand-ins' calls since the last time.
-    fn calls(&self) -> Vec<String> {
-        let file = self.image.path(CALLS);
-        let text = fs::read_to_string(&file).unwrap_or_default();
-        let _ = fs::remove_file(file);
-        text.lines().map(str::to_owned).collect()
-    }
-
-    fn write(&self, file: &str, text: &str) {
-        let path = self.image.path(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
     /// Everything except dpkg's own files.
     fn files(&self) -> Vec<String> {
         let mut files = files_below(&self.root());
@@ -118,18 +104,18 @@ fn a_whole_life_with_systemd() {
     let before = debian.files();
     debian.install(&first);
     // Nothing is started, enabled or restarted.
-    assert_eq!(debian.calls(), ["systemctl --system daemon-reload"]);
+    assert_eq!(debian.image.take_lines(CALLS), ["systemctl --system daemon-reload"]);
     let version = debian.image.shell(&[], "/usr/bin/hasten --version");
     assert!(version.status.success(), "{version:?}");
 
     debian.install(&second);
     assert_eq!(
-        debian.calls(),
+        debian.image.take_lines(CALLS),
         ["systemctl --system daemon-reload", "deb-systemd-invoke try-restart hasten-export.service"]
     );
 
-    debian.write("/etc/hasten/hasten.toml", "[run]\nquiet = true\n");
-    debian.write(
+    debian.image.write("/etc/hasten/hasten.toml", "[run]\nquiet = true\n");
+    debian.image.write(
         "/etc/systemd/system/hasten-export.service.d/override.conf",
         "[Service]\nExecStart=/usr/bin/hasten export\n",
     );
@@ -139,7 +125,7 @@ fn a_whole_life_with_systemd() {
     let removed = debian.dpkg(&["--remove", "hasten"]);
     assert!(!errors(&removed).contains("hasten:"), "{removed:?}");
     assert_eq!(
-        debian.calls(),
+        debian.image.take_lines(CALLS),
         [
             "deb-systemd-invoke stop hasten-export.service",
             "systemctl --quiet disable hasten-export.service",
@@ -153,7 +139,7 @@ fn a_whole_life_with_systemd() {
     );
 
     debian.dpkg(&["--purge", "hasten"]);
-    debian.calls();
+    debian.image.take_lines(CALLS);
     assert_eq!(debian.files(), before);
     let known = fs::read_to_string(debian.image.path("var/lib/dpkg/status")).unwrap();
     assert!(!known.contains("hasten"), "{known}");
@@ -208,9 +194,9 @@ fn whoever_still_names_it_is_told_at_its_removal() {
         ),
     ];
     for (file, text, _) in named {
-        debian.write(&format!("{units}/{file}"), text);
+        debian.image.write(&format!("{units}/{file}"), text);
     }
-    debian.write("/etc/default/worker", "LD_PRELOAD=/usr/lib/hasten/libhasten.so\n");
+    debian.image.write("/etc/default/worker", "LD_PRELOAD=/usr/lib/hasten/libhasten.so\n");
     let said = errors(&debian.dpkg(&["--remove", "hasten"]));
     let (start, rest) = said.split_once("look first whether").unwrap_or_else(|| panic!("{said}"));
     let (open, preload) = rest.split_once("preload its libraries").unwrap_or_else(|| panic!("{said}"));
@@ -233,11 +219,11 @@ fn services_that_were_enabled_are_not_when_it_is_gone() {
         ["50-hasten.conf", "own.conf"].map(|name| format!("/etc/systemd/system/nginx.service.d/{name}"));
     let preload = "[Service]\nEnvironment=LD_PRELOAD=/usr/lib/hasten/libhasten.so\n";
     debian.install(&first);
-    debian.write(
+    debian.image.write(
         &ours,
         &format!("# Written by `hasten enable`; `hasten disable nginx` removes it.\n{preload}"),
     );
-    debian.write(&theirs, "[Service]\nNice=1\n");
+    debian.image.write(&theirs, "[Service]\nNice=1\n");
     debian.install(&second);
     assert!(debian.image.path(&ours).exists());
     let said = errors(&debian.dpkg(&["--remove", "hasten"]));

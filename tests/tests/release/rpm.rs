@@ -60,19 +60,6 @@ impl System {
         self.rpm(&["--upgrade", package.to_str().unwrap()])
     }
 
-    fn calls(&self) -> Vec<String> {
-        let file = self.image.path(CALLS);
-        let text = fs::read_to_string(&file).unwrap_or_default();
-        let _ = fs::remove_file(file);
-        text.lines().map(str::to_owned).collect()
-    }
-
-    fn write(&self, file: &str, text: &str) {
-        let path = self.image.path(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
     /// Everything except rpm's own files.
     fn files(&self) -> Vec<String> {
         let mut files = files_below(&self.image.path(""));
@@ -141,21 +128,21 @@ fn a_whole_life() {
     let before = system.files();
     system.install(&first);
     // Nothing is started, enabled or restarted.
-    assert_eq!(system.calls(), ["systemctl --system daemon-reload"]);
+    assert_eq!(system.image.take_lines(CALLS), ["systemctl --system daemon-reload"]);
     let output = system.image.shell(&[], "/usr/bin/hasten run --quiet --only gzip -- sh -c 'exit 3'");
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     system.rpm(&["--verify", "hasten"]);
 
     system.install(&second);
-    let calls = system.calls();
+    let calls = system.image.take_lines(CALLS);
     assert_eq!(calls.last().unwrap(), "systemctl try-restart hasten-export.service", "{calls:?}");
 
-    system.write("/etc/sysconfig/worker", "LD_PRELOAD=/usr/lib/hasten/libhasten.so\n");
+    system.image.write("/etc/sysconfig/worker", "LD_PRELOAD=/usr/lib/hasten/libhasten.so\n");
     let removed = system.rpm(&["--erase", "hasten"]);
     let said = String::from_utf8_lossy(&[&*removed.stdout, &removed.stderr].concat()).into_owned();
     assert!(said.contains("preload its libraries") && said.contains("/etc/sysconfig/worker"), "{said}");
     assert_eq!(
-        system.calls(),
+        system.image.take_lines(CALLS),
         [
             "systemctl stop hasten-export.service",
             "systemctl --quiet disable hasten-export.service",
@@ -173,14 +160,14 @@ fn an_upgrade_of_a_server_looks_again_at_what_is_enabled() {
     let folder = tempfile::tempdir().unwrap();
     system.install(&rpm(&folder.path().join("made"), "1"));
     let preload = "[Service]\nEnvironment=LD_PRELOAD=/usr/lib/hasten/libhasten.so\n";
-    system.write(
+    system.image.write(
         DROP_IN,
         &format!("# Written by `hasten enable`; `hasten disable nginx` removes it.\n{preload}"),
     );
-    system.calls();
+    system.image.take_lines(CALLS);
     let installed = system.install(&server(folder.path()));
     let said = String::from_utf8_lossy(&[&*installed.stdout, &installed.stderr].concat()).into_owned();
     assert!(said.contains("nginx.service is no longer accelerated"), "{said}");
     assert!(!system.image.path(DROP_IN).exists());
-    assert_eq!(system.calls(), ["systemctl daemon-reload"]);
+    assert_eq!(system.image.take_lines(CALLS), ["systemctl daemon-reload"]);
 }
