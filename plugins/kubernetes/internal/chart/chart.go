@@ -3,6 +3,9 @@ package chart
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"sort"
 	"strings"
 
@@ -12,8 +15,26 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 )
 
-// Load reads the chart in a folder.
-func Load(folder string) (*chart.Chart, error) { return loader.LoadDir(folder) }
+// Load reads the chart in a folder. Helm's own reader would log every symbolic link, of which the chart has four.
+func Load(folder string) (*chart.Chart, error) {
+	var files []*loader.BufferedFile
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		files = append(files, &loader.BufferedFile{Name: filepath.ToSlash(name), Data: data})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return loader.LoadFiles(files)
+}
 
 // Render gives the manifests of a release, each behind a line that says where it comes from. The values are checked against
 // the chart's schema.
