@@ -230,6 +230,7 @@ func TestTheChartFromInstallationToRemoval(t *testing.T) {
 	})
 	nobodyWritesToTheLibraries(t, config, api)
 	claimsComeAndGo(t, api)
+	besideAnotherWebhook(t, api)
 	holdsAFailingCanary(t, api)
 	toggle(t, api, "off")
 	eventually(t, "new pods are left alone", func() bool { return state(start(t, api, "shop", metav1.DryRunAll)) == inject.Off })

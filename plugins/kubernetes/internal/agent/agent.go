@@ -353,6 +353,11 @@ func (a *Agent) explain(object any, begun time.Time) {
 		a.Events.Eventf(pod, corev1.EventTypeWarning, "HastenNodeNotReady", "the pod runs without acceleration, since its node has no libraries: %v", missing)
 		return
 	}
+	if lost := inject.Overwritten(pod); state == inject.Accelerated && len(lost) > 0 {
+		a.Events.Eventf(pod, corev1.EventTypeWarning, "HastenPreloadOverwritten", "%s: runs without acceleration, since another webhook has put its own LD_PRELOAD in place of hasten's; "+
+			"let that one append to what is there, or be asked once only (reinvocationPolicy: Never)", strings.Join(lost, ", "))
+		return
+	}
 	a.Events.Event(pod, corev1.EventTypeNormal, reasonOf(state), pod.Annotations[inject.Reasons])
 }
 

@@ -197,6 +197,24 @@ func TestAPodOnANodeWithoutLibrariesIsTold(t *testing.T) {
 	}
 }
 
+// Whoever is asked after us can have his way; the label of the pod says otherwise, so an event does.
+func TestAPodIsToldThatAnotherWebhookHasOverwrittenItsPreload(t *testing.T) {
+	events := record.NewFakeRecorder(10)
+	agent := &Agent{Events: events}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", CreationTimestamp: metav1.Now()}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web"}, {Name: "mesh"}}}}
+	decision := inject.Decide(pod, inject.Surroundings{})
+	inject.Apply(pod, decision, inject.Settings{Image: "hasten:1", From: inject.Node})
+	agent.explain(pod, time.Now())
+	if event := <-events.Events; !strings.HasPrefix(event, "Normal HastenAccelerated web: accelerated") {
+		t.Error(event)
+	}
+	pod.Spec.Containers[1].Env = append(pod.Spec.Containers[1].Env, corev1.EnvVar{Name: "LD_PRELOAD", Value: "/theirs.so"})
+	agent.explain(pod, time.Now())
+	if event := <-events.Events; !strings.HasPrefix(event, "Warning HastenPreloadOverwritten mesh: runs without acceleration") {
+		t.Error(event)
+	}
+}
+
 func TestTheAgentCountsItsPodsAndRunsTheExporter(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
