@@ -197,6 +197,9 @@ func TestContainersAreConfined(t *testing.T) {
 		for _, container := range template.Spec.Containers {
 			seen++
 			about := container.SecurityContext
+			if slices.Contains(about.Capabilities.Add, "PERFMON") {
+				t.Errorf("%s may profile everybody, and nobody has asked for that", container.Name)
+			}
 			if !*about.ReadOnlyRootFilesystem || *about.AllowPrivilegeEscalation || about.Capabilities.Drop[0] != "ALL" || about.Privileged != nil {
 				t.Errorf("%s: %+v", container.Name, about)
 			}
