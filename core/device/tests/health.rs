@@ -65,6 +65,17 @@ fn a_device_is_up_when_nothing_speaks_against_it() {
 }
 
 #[test]
+fn firmware_has_a_version_where_the_driver_tells() {
+    let root = tempfile::tempdir().unwrap();
+    qat(root.path());
+    let firmware =
+        || Discovery::read(&Root::new(root.path())).devices[0].qat.as_ref().unwrap().firmware.clone();
+    assert_eq!(firmware(), None);
+    write(root.path(), DEBUG, &[("version/fw", "4.19.0")]);
+    assert_eq!(firmware().as_deref(), Some("4.19.0"));
+}
+
+#[test]
 fn queues_tell_how_full_they_are() {
     let root = tempfile::tempdir().unwrap();
     let files = [
