@@ -219,6 +219,7 @@ func TestTheChartFromInstallationToRemoval(t *testing.T) {
 		eventually(t, fmt.Sprintf("a pod of %s is %q", name, want), func() bool { return state(start(t, api, name, metav1.DryRunAll)) == want })
 		start(t, api, name)
 	}
+	asksForItself(t, api)
 	chart.apply()
 	pod := start(t, api, "shop")
 	if got := state(pod); got != inject.Accelerated {
@@ -289,6 +290,16 @@ func nobodyWritesToTheLibraries(t *testing.T, config *rest.Config, api *kubernet
 			_, err := rights.CoreV1().PersistentVolumes().Create(ctx, volume, options)
 			return err
 		})
+	}
+}
+
+// asksForItself: a pod may, in a namespace that does not; libraries of nodes come by a claim of the namespace, so it is told to label that.
+func asksForItself(t *testing.T, api *kubernetes.Clientset) {
+	t.Helper()
+	pod, err := api.CoreV1().Pods("plain").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "chosen", Labels: map[string]string{inject.Inject: "enabled"}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil || state(pod) != inject.LeftAlone || !strings.Contains(pod.Annotations[inject.Reasons], "hasten.dev/inject=enabled: set it") {
+		t.Errorf("%v: it is %q, %s", err, state(pod), pod.Annotations[inject.Reasons])
 	}
 }
 

@@ -39,6 +39,11 @@ func TestOtherWaysToTheLibraries(t *testing.T) {
 			}
 			return false
 		})
+		// A pod may ask for it itself, in a namespace that does not.
+		chosen, err := api.CoreV1().Pods("default").Create(ctx, server("dry", func(pod *corev1.Pod) { pod.Labels = map[string]string{inject.Inject: "enabled"} }), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil || state(chosen) != inject.Accelerated {
+			t.Errorf("%v, it is %q", err, state(chosen))
+		}
 		workloads(t, api)
 		duration(t, "a StatefulSet, a DaemonSet and a Job run with libraries by "+from, func() bool {
 			pods, err := api.CoreV1().Pods("shop").List(ctx, metav1.ListOptions{})
