@@ -220,6 +220,7 @@ func TestTheChartFromInstallationToRemoval(t *testing.T) {
 		start(t, api, name)
 	}
 	asksForItself(t, api)
+	neverTouches(t, api)
 	chart.apply()
 	pod := start(t, api, "shop")
 	if got := state(pod); got != inject.Accelerated {
@@ -290,6 +291,29 @@ func nobodyWritesToTheLibraries(t *testing.T, config *rest.Config, api *kubernet
 			_, err := rights.CoreV1().PersistentVolumes().Create(ctx, volume, options)
 			return err
 		})
+	}
+}
+
+// neverTouches: in a namespace that is excluded nobody is asked, whatever is labelled.
+func neverTouches(t *testing.T, api *kubernetes.Clientset) {
+	t.Helper()
+	for _, name := range []string{"kube-system", "kube-public", home} {
+		_, err := api.CoreV1().Namespaces().Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"hasten.dev/inject":"enabled"}}}`), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod, err := api.CoreV1().Pods(name).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "core", Labels: map[string]string{inject.Inject: "enabled"}},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "core", Image: "core"}}}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil || state(pod) != "" || len(pod.Spec.Containers[0].Env) != 0 {
+			t.Errorf("a pod of %s: %v, %+v", name, err, pod)
+		}
+		if _, err := api.CoreV1().PersistentVolumeClaims(name).Get(ctx, inject.Claim, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("%s has a claim: %v", name, err)
+		}
+		_, err = api.CoreV1().Namespaces().Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"hasten.dev/inject":null}}}`), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
