@@ -46,6 +46,8 @@ done
 for part in containerd containerd-shim-runc-v2 ctr; do
     build plugins/kubernetes/e2e/runtime "github.com/containerd/containerd/v2/cmd/$part" "$part"
 done
+build plugins/kubernetes/e2e/clients ./cmd/kubectl kubectl v1.36.3
+build plugins/kubernetes/e2e/clients helm.sh/helm/v3/cmd/helm helm
 kinds "$programs/kinds"
 cd plugins/kubernetes
 for part in ./cmd/hasten-k8s ./e2e/pause; do "$root/scripts/go.sh" build -o "$programs/" "$part"; done

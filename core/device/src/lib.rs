@@ -12,6 +12,7 @@
 
 pub mod answers;
 pub mod break_even;
+pub mod counters;
 pub mod discovery;
 #[allow(unsafe_code)]
 pub mod engines;

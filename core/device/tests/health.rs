@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hasten_device::counters::Counters;
 use hasten_device::discovery::{Discovery, Heartbeat};
 use hasten_device::health::{Health, heartbeat_of};
 use hasten_device::{DeviceKind, Fault, Root};
@@ -61,6 +62,17 @@ fn a_device_is_up_when_nothing_speaks_against_it() {
     std::fs::remove_file(root.path().join(PCI).join("driver")).unwrap();
     write(root.path(), PCI, &[("qat/state", "up")]);
     assert!(!health(root.path()).up);
+}
+
+#[test]
+fn firmware_has_a_version_where_the_driver_tells() {
+    let root = tempfile::tempdir().unwrap();
+    qat(root.path());
+    let firmware =
+        || Discovery::read(&Root::new(root.path())).devices[0].qat.as_ref().unwrap().firmware.clone();
+    assert_eq!(firmware(), None);
+    write(root.path(), DEBUG, &[("version/fw", "4.19.0")]);
+    assert_eq!(firmware().as_deref(), Some("4.19.0"));
 }
 
 #[test]
@@ -130,4 +142,50 @@ fn no_session_is_made_with_a_device_whose_heartbeat_is_lost() {
         [("vendor", "0x8086"), ("device", "0x4940"), ("driver", "-> ../drivers/4xxx"), ("qat/state", "up")];
     write(root.path(), "sys/bus/pci/devices/0000:70:00.0", &second);
     assert_eq!(beat(), Ok(()));
+}
+
+/// The device is simulated, and what stands in for its counters is a clock of the kernel that counts nanoseconds, whatever it is asked
+/// for. The files, the system call and the reading are real.
+#[test]
+fn counters_are_opened_as_the_kernel_describes_them() {
+    let root = tempfile::tempdir().unwrap();
+    let files = [
+        ("vendor", "0x8086"),
+        ("device", "0x0cfe"),
+        ("driver", "-> ../drivers/idxd"),
+        ("iax1/state", "enabled"),
+    ];
+    write(root.path(), PCI, &files);
+    let open = || {
+        let root = Root::new(root.path());
+        Counters::open(&root, Discovery::read(&root).devices[0].unit.as_ref().unwrap())
+    };
+    assert!(open().is_none(), "this kernel has none");
+    const SOURCE: &str = "sys/bus/event_source/devices/iax1";
+    let files = [
+        ("type", "1"),
+        ("cpumask", "0"),
+        ("format/event_category", "config1:0-3"),
+        ("format/event", "config1:4-31"),
+    ];
+    write(root.path(), SOURCE, &files);
+    match open().unwrap() {
+        Ok(counters) => {
+            let first = counters.read().unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            let second = counters.read().unwrap();
+            assert!(second.descriptors > first.descriptors && second.bytes_read > first.bytes_read);
+            // Pieces of 32 bytes.
+            assert_eq!((second.bytes_read % 32, second.bytes_written % 32), (0, 0));
+        }
+        // Who may not is told so, and not that there is nothing.
+        Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied, "{error}"),
+    }
+    // No such source, or no room for an event: an error, and no panic.
+    write(root.path(), SOURCE, &[("type", "4000000000")]);
+    assert!(open().unwrap().is_err());
+    write(root.path(), SOURCE, &[("type", "1"), ("format/event", "config1:4-5")]);
+    assert_eq!(open().unwrap().unwrap_err().kind(), std::io::ErrorKind::Unsupported);
+    write(root.path(), SOURCE, &[("format/event", "junk")]);
+    assert!(open().is_none());
 }

@@ -121,6 +121,10 @@ catalogue! {
         "Whether an accelerator device of this host has a driver and works, as the kernel tells it.";
     DEVICE_UTILIZATION = Gauge "hasten_device_utilization_ratio" in "ratio" by ["device", "slice"]:
         "How busy a part of a device is, or how full a queue of it, from 0 to 1, where the kernel tells.";
+    DEVICE_DESCRIPTORS = Counter "hasten_device_descriptors" by ["device"]:
+        "Descriptors that a DSA or IAA device has accepted, whoever submitted them, since the exporter began.";
+    DEVICE_BYTES = Counter "hasten_device_bytes" in "bytes" by ["device", "direction"]:
+        "Bytes that a DSA or IAA device has read (in) and written (out), for whomever, since the exporter began.";
     CPU_SAVED = Counter "hasten_cpu_saved_seconds" in "seconds" by ["program", "accelerator", "op"]:
         "CPU time saved, an estimate. Public-key operations: what the original costs one by one, as measured in the \
          process, times the operations of a batch, less what the batch costs, as measured; never below 0. Compression: \

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
+use hasten_device::counters::Traffic;
 use hasten_device::discovery::Discovery;
 use hasten_device::health::Health;
 use hasten_device::{Device, Root};
@@ -11,6 +12,7 @@ use hasten_telemetry::{PageError, PageHandle, Scan, Unseen};
 
 use crate::container;
 use crate::recent::Recent;
+use crate::tally::Tallies;
 use crate::totals::{Programs, Reading, Totals};
 
 /// Each costs a descriptor and reading a megabyte. A host has one for each server and accelerator.
@@ -28,6 +30,7 @@ pub struct Collector {
     /// By inode. An open page can be read after its last process has ended, so its last counts are not lost.
     open: HashMap<u64, Open>,
     by_container: bool,
+    tallies: Tallies,
 }
 
 #[derive(Debug)]
@@ -78,6 +81,8 @@ pub enum Reason {
 pub struct DeviceState {
     pub device: Device,
     pub health: Health,
+    /// What it has counted since the exporter began, if it counts, and lets us read it.
+    pub traffic: Option<Traffic>,
 }
 
 impl Collector {
@@ -90,6 +95,7 @@ impl Collector {
             recent: Recent::default(),
             open: HashMap::new(),
             by_container: false,
+            tallies: Tallies::default(),
         }
     }
 
@@ -136,9 +142,13 @@ impl Collector {
         page.pids().find_map(container::of_process).unwrap_or_default()
     }
 
-    fn devices(&self) -> Vec<DeviceState> {
+    fn devices(&mut self) -> Vec<DeviceState> {
         let found = Discovery::read(&self.root).devices.into_iter().take(MOST_DEVICES);
-        let state = |device| DeviceState { health: Health::read(&self.root, &device), device };
+        let state = |device| {
+            let mut health = Health::read(&self.root, &device);
+            let traffic = self.tallies.read(&self.root, &device, &mut health);
+            DeviceState { device, health, traffic }
+        };
         found.map(state).collect()
     }
 

@@ -88,7 +88,7 @@ impl Families {
     }
 
     fn devices(&mut self, devices: &[DeviceState]) {
-        for DeviceState { device, health } in devices {
+        for DeviceState { device, health, traffic } in devices {
             let kind = device.kind.label().to_lowercase();
             // The kernel says -1 if there is only one node, or it does not know.
             let numa = device.numa_node.filter(|node| *node >= 0).map(|node| node.to_string());
@@ -97,6 +97,12 @@ impl Families {
             for part in &health.utilization {
                 let labels = [device.address.as_str(), &part.part];
                 self.add(&metric::DEVICE_UTILIZATION, &labels, Value::Number(part.ratio));
+            }
+            if let Some(traffic) = traffic {
+                let device = device.address.as_str();
+                self.add(&metric::DEVICE_DESCRIPTORS, &[device], Value::Count(traffic.descriptors));
+                self.add(&metric::DEVICE_BYTES, &[device, "in"], Value::Count(traffic.bytes_read));
+                self.add(&metric::DEVICE_BYTES, &[device, "out"], Value::Count(traffic.bytes_written));
             }
         }
     }

@@ -21,6 +21,7 @@ mod page;
 mod recent;
 mod server;
 mod status;
+mod tally;
 mod totals;
 mod warning;
 mod watch;

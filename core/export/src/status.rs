@@ -185,7 +185,7 @@ impl<'a> EngineView<'a> {
 }
 
 impl<'a> DeviceView<'a> {
-    fn of(DeviceState { device, health }: &'a DeviceState) -> Self {
+    fn of(DeviceState { device, health, .. }: &'a DeviceState) -> Self {
         Self {
             device: &device.address,
             kind: device.kind.label(),

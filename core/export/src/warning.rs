@@ -70,7 +70,7 @@ fn of_program(key: &Key, program: &Program) -> Vec<Warning> {
 }
 
 fn of_device(state: &DeviceState) -> Vec<Warning> {
-    let DeviceState { device, health } = state;
+    let DeviceState { device, health, .. } = state;
     let subject = format!("{} {}", device.kind.label(), device.address);
     let check = "`hasten check` says what it lacks, and the command that puts it right.";
     let mut all = Vec::new();

@@ -151,7 +151,7 @@ fn pages_that_cannot_be_read_and_processes_that_may_not_be_are_told() {
 fn a_device_that_is_silent_is_graver_than_one_that_is_not_set_up() {
     let device = |health: Health| {
         let mut look = Look::default();
-        look.devices.push(DeviceState { device: qat(), health });
+        look.devices.push(DeviceState { device: qat(), health, traffic: None });
         codes(&look)
     };
     assert!(device(Health { up: true, ..Health::default() }).is_empty());

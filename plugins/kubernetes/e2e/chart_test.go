@@ -219,6 +219,8 @@ func TestTheChartFromInstallationToRemoval(t *testing.T) {
 		eventually(t, fmt.Sprintf("a pod of %s is %q", name, want), func() bool { return state(start(t, api, name, metav1.DryRunAll)) == want })
 		start(t, api, name)
 	}
+	asksForItself(t, api)
+	neverTouches(t, api)
 	chart.apply()
 	pod := start(t, api, "shop")
 	if got := state(pod); got != inject.Accelerated {
@@ -230,6 +232,9 @@ func TestTheChartFromInstallationToRemoval(t *testing.T) {
 	})
 	nobodyWritesToTheLibraries(t, config, api)
 	claimsComeAndGo(t, api)
+	besideAnotherWebhook(t, api)
+	keepsToQuotas(t, api)
+	leavesDebuggersAlone(t, api, pod)
 	holdsAFailingCanary(t, api)
 	toggle(t, api, "off")
 	eventually(t, "new pods are left alone", func() bool { return state(start(t, api, "shop", metav1.DryRunAll)) == inject.Off })
@@ -286,6 +291,105 @@ func nobodyWritesToTheLibraries(t *testing.T, config *rest.Config, api *kubernet
 			_, err := rights.CoreV1().PersistentVolumes().Create(ctx, volume, options)
 			return err
 		})
+	}
+}
+
+// neverTouches: in a namespace that is excluded nobody is asked, whatever is labelled.
+func neverTouches(t *testing.T, api *kubernetes.Clientset) {
+	t.Helper()
+	for _, name := range []string{"kube-system", "kube-public", home} {
+		_, err := api.CoreV1().Namespaces().Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"hasten.dev/inject":"enabled"}}}`), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod, err := api.CoreV1().Pods(name).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "core", Labels: map[string]string{inject.Inject: "enabled"}},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "core", Image: "core"}}}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil || state(pod) != "" || len(pod.Spec.Containers[0].Env) != 0 {
+			t.Errorf("a pod of %s: %v, %+v", name, err, pod)
+		}
+		if _, err := api.CoreV1().PersistentVolumeClaims(name).Get(ctx, inject.Claim, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("%s has a claim: %v", name, err)
+		}
+		_, err = api.CoreV1().Namespaces().Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"hasten.dev/inject":null}}}`), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// asksForItself: a pod may, in a namespace that does not; libraries of nodes come by a claim of the namespace, so it is told to label that.
+func asksForItself(t *testing.T, api *kubernetes.Clientset) {
+	t.Helper()
+	pod, err := api.CoreV1().Pods("plain").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "chosen", Labels: map[string]string{inject.Inject: "enabled"}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil || state(pod) != inject.LeftAlone || !strings.Contains(pod.Annotations[inject.Reasons], "hasten.dev/inject=enabled: set it") {
+		t.Errorf("%v: it is %q, %s", err, state(pod), pod.Annotations[inject.Reasons])
+	}
+}
+
+// keepsToQuotas: what is added to a pod needs none of what a quota bounds, but for one claim; where that is refused, the pod starts as it is.
+func keepsToQuotas(t *testing.T, api *kubernetes.Clientset) {
+	t.Helper()
+	for name, hard := range map[string]corev1.ResourceList{
+		"tight":  {"pods": resource.MustParse("10"), "requests.cpu": resource.MustParse("1"), "limits.memory": resource.MustParse("100Mi"), "persistentvolumeclaims": resource.MustParse("1")},
+		"closed": {"persistentvolumeclaims": resource.MustParse("0")},
+	} {
+		namespace(t, api, name, nil, nil)
+		quota, err := api.CoreV1().ResourceQuotas(name).Create(ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// As the controller of quotas does, which does not run here.
+		quota.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{}}
+		for resource := range hard {
+			quota.Status.Used[resource] = zero.DeepCopy()
+		}
+		if _, err := api.CoreV1().ResourceQuotas(name).UpdateStatus(ctx, quota, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = api.CoreV1().Namespaces().Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"hasten.dev/inject":"enabled"}}}`), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	small := func(name string) *corev1.Pod {
+		amount := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("100Mi")}
+		pod, err := api.CoreV1().Pods(name).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}, Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "web", Image: "nginx", Resources: corev1.ResourceRequirements{Requests: amount, Limits: amount}}}}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil {
+			t.Fatalf("a pod was refused in %s: %v", name, err)
+		}
+		return pod
+	}
+	eventually(t, "a pod that takes all of its quota is accelerated", func() bool { return state(small("tight")) == inject.Accelerated })
+	eventually(t, "a pod whose namespace may have no claim is left alone, and says so", func() bool {
+		pod := small("closed")
+		return state(pod) == inject.LeftAlone && strings.Contains(pod.Annotations[inject.Reasons], inject.Claim)
+	})
+	for _, name := range []string{"tight", "closed"} {
+		_, err := api.CoreV1().Namespaces().Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"hasten.dev/inject":null}}}`), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var zero = resource.MustParse("0")
+
+// leavesDebuggersAlone: what `kubectl debug` puts into a pod is as it was asked for.
+func leavesDebuggersAlone(t *testing.T, api *kubernetes.Clientset, pod *corev1.Pod) {
+	t.Helper()
+	found, err := api.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found.Spec.EphemeralContainers = append(found.Spec.EphemeralContainers, corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debugger", Image: "busybox"}})
+	after, err := api.CoreV1().Pods(pod.Namespace).UpdateEphemeralContainers(ctx, pod.Name, found, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one := after.Spec.EphemeralContainers[0]; len(one.Env)+len(one.VolumeMounts) != 0 {
+		t.Errorf("%+v", one)
 	}
 }
 

@@ -32,6 +32,7 @@ for unit in "6b 0 asym" "e8 1 dc"; do
     put "sys/bus/pci/devices/0000:$bus:00.0/qat/state" up
     put "sys/bus/pci/devices/0000:$bus:00.0/qat/cfg_services" "$services"
     put "sys/kernel/debug/qat_4xxx_0000:$bus:00.0/heartbeat/status" 0
+    put "sys/kernel/debug/qat_4xxx_0000:$bus:00.0/version/fw" 4.19.0
     for number in 1 2; do virtual "0000:$bus:00.$number" 0x4941 "0000:$bus:00.0" "$((16#$bus + number))" "$numa"; done
 done
 function_ 0000:3d:00.0 0x37c8 c6xx 0

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
 
 // tree of simulated devices, which e2e/devices.sh has made.
@@ -140,6 +141,7 @@ func TestClaimsOnARealKubelet(t *testing.T) {
 	}
 	// Two share an IOMMU group, and a queue is disabled.
 	duration(t, "devices are published", published(11, 3))
+	publishesForItsOwnNodeOnly(t, config)
 	claim := func(name, class, expression string) {
 		t.Helper()
 		exactly := &resourceapi.ExactDeviceRequest{DeviceClassName: class}
@@ -235,6 +237,28 @@ func TestClaimsOnARealKubelet(t *testing.T) {
 		t.Fatal(err)
 	}
 	duration(t, "nothing of a claim is left on the node", func() bool { return len(specs()) == 0 })
+}
+
+// publishesForItsOwnNodeOnly: whoever has taken a driver's token from a node can offer nothing in the name of others.
+func publishesForItsOwnNodeOnly(t *testing.T, config *rest.Config) {
+	t.Helper()
+	one := rest.CopyConfig(config)
+	one.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + home + ":hasten-dra", Extra: map[string][]string{"authentication.kubernetes.io/node-name": {nodeName}}}
+	rights := kubernetes.NewForConfigOrDie(one)
+	publish := func(node string) error {
+		slice := &resourceapi.ResourceSlice{ObjectMeta: metav1.ObjectMeta{GenerateName: "slice-"}, Spec: resourceapi.ResourceSliceSpec{Driver: "devices.hasten.dev", NodeName: &node,
+			Pool: resourceapi.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1}}}
+		_, err := rights.ResourceV1().ResourceSlices().Create(ctx, slice, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	// A policy is in force some time after it was made.
+	eventually(t, "a slice of another node is refused", func() bool {
+		err := publish("another")
+		return err != nil && strings.Contains(err.Error(), "its own node only")
+	})
+	if err := publish(nodeName); err != nil {
+		t.Errorf("a slice of the own node is refused: %v", err)
+	}
 }
 
 // health says whether the kubelet tells a pod how the device of its claim is: with these words, or well if there are none.

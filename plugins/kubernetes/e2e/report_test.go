@@ -19,7 +19,7 @@ var seen []finding
 
 // whole are the tests of a whole run. A part of it leaves no report.
 var whole = map[string]bool{"TestDevicesOnARealKubelet": false, "TestClaimsOnARealKubelet": false, "TestTheChartFromInstallationToRemoval": false,
-	"TestAStockServerOnARealNode": false, "TestTheAPIServerTakesEveryVariantAndExample": false}
+	"TestAStockServerOnARealNode": false, "TestTheAPIServerTakesEveryVariantAndExample": false, "TestEveryCommandOfTheDocs": false, "TestOtherWaysToTheLibraries": false}
 
 // note keeps a row for the report.
 func note(t *testing.T, what string, took time.Duration) {
@@ -64,9 +64,14 @@ func report(folder string) error {
 	if err := os.WriteFile(filepath.Join(folder, "kubernetes-e2e.json"), append(text, '\n'), 0o644); err != nil {
 		return err
 	}
+	return quote("e2e", "| what | after |", seen)
+}
+
+// quote puts rows between two marks of the docs.
+func quote(name, head string, rows []finding) error {
 	var table strings.Builder
-	table.WriteString("| what | after |\n|---|---|\n")
-	for _, row := range seen {
+	table.WriteString(head + "\n|---|---|\n")
+	for _, row := range rows {
 		fmt.Fprintf(&table, "| %s | %s |\n", row.What, row.Value)
 	}
 	page := filepath.Join(root, "docs/kubernetes.md")
@@ -74,9 +79,9 @@ func report(folder string) error {
 	if err != nil {
 		return err
 	}
-	marks := regexp.MustCompile(`(?s)(<!-- e2e: begin [^\n]*-->\n).*?(<!-- e2e: end -->)`)
+	marks := regexp.MustCompile(`(?s)(<!-- ` + name + `: begin [^\n]*-->\n).*?(<!-- ` + name + `: end -->)`)
 	if !marks.Match(docs) {
-		return fmt.Errorf("%s has no marks for the table", page)
+		return fmt.Errorf("%s has no marks for the table of %s", page, name)
 	}
 	return os.WriteFile(page, marks.ReplaceAll(docs, []byte("${1}"+table.String()+"${2}")), 0o644)
 }

@@ -277,4 +277,7 @@ func keep(t *testing.T, folder string, rows []finding) {
 	if err := os.WriteFile(filepath.Join(folder, "kubernetes-scale.json"), append(report, '\n'), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := quote("scale", "| what | |", rows); err != nil {
+		t.Fatal(err)
+	}
 }

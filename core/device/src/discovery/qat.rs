@@ -13,6 +13,8 @@ pub struct Qat {
     pub auto_reset: Option<bool>,
     /// For a virtual function, the address of the physical one if this machine sees it.
     pub physical_function: Option<String>,
+    /// The version of its firmware, where the driver tells: Intel's own does to root, Linux's does not.
+    pub firmware: Option<String>,
     /// Errors that the device could not correct, since its start or the last reset of the counter.
     pub fatal_errors: Option<u64>,
 }
@@ -56,6 +58,7 @@ impl Qat {
                 _ => None,
             }),
             physical_function: root.link(format!("{path}/physfn")).filter(|name| super::is_address(name)),
+            firmware: root.word(format!("{debug}/version/fw")),
             fatal_errors: root.number(format!("{path}/qat_ras/errors_fatal")),
         }
     }

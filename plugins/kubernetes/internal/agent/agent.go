@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -233,25 +235,32 @@ func (a *Agent) obey(ctx context.Context, switched <-chan bool) {
 	tick, check := time.NewTicker(a.Every), time.NewTicker(repair)
 	defer tick.Stop()
 	defer check.Stop()
-	off := false
+	off := a.wasOff()
+	// Whoever ends between two steps knows more than is true, not less.
+	hear := func(now bool) {
+		if now && !off {
+			a.remember(ctx, true)
+		}
+		if now || off {
+			a.engine(ctx, now)
+		}
+		if off && !now && ctx.Err() == nil {
+			a.remember(ctx, false)
+		}
+		off = now
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-switched:
-			if now || off {
-				a.engine(ctx, now)
-			}
-			off = now
+			hear(now)
 		case <-check.C:
 			a.install(ctx)
 		case <-tick.C:
 			if time.Since(time.Unix(0, a.failed.Load())) < unwatched {
 				if now, err := a.ask(ctx); err == nil {
-					if now || off {
-						a.engine(ctx, now)
-					}
-					off = now
+					hear(now)
 					continue
 				}
 			}
@@ -259,6 +268,31 @@ func (a *Agent) obey(ctx context.Context, switched <-chan bool) {
 				a.engine(ctx, true)
 			}
 		}
+	}
+}
+
+// switchedOff is a file of the node's folder that is there while this node's engines are out of service: an agent that was away when the
+// switch was turned on again puts them back. Without it, those that somebody has disabled by hand would be enabled by every restart.
+const switchedOff = "switched-off"
+
+func (a *Agent) wasOff() bool {
+	_, err := os.Stat(filepath.Join(a.Folder, switchedOff))
+	return a.Folder != "" && err == nil
+}
+
+func (a *Agent) remember(ctx context.Context, off bool) {
+	if a.Folder == "" {
+		return
+	}
+	path := filepath.Join(a.Folder, switchedOff)
+	var err error
+	if off {
+		err = os.WriteFile(path, nil, 0o644)
+	} else if err = os.Remove(path); errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	if err != nil {
+		log.FromContext(ctx).Error(err, "an agent that restarts while the switch is turned will not know of it", "file", path)
 	}
 }
 
@@ -317,6 +351,11 @@ func (a *Agent) explain(object any, begun time.Time) {
 	state, missing := inject.State(pod.Labels[inject.StateKey]), a.lacks()
 	if state == inject.Accelerated && missing != nil {
 		a.Events.Eventf(pod, corev1.EventTypeWarning, "HastenNodeNotReady", "the pod runs without acceleration, since its node has no libraries: %v", missing)
+		return
+	}
+	if lost := inject.Overwritten(pod); state == inject.Accelerated && len(lost) > 0 {
+		a.Events.Eventf(pod, corev1.EventTypeWarning, "HastenPreloadOverwritten", "%s: runs without acceleration, since another webhook has put its own LD_PRELOAD in place of hasten's; "+
+			"let that one append to what is there, or be asked once only (reinvocationPolicy: Never)", strings.Join(lost, ", "))
 		return
 	}
 	a.Events.Event(pod, corev1.EventTypeNormal, reasonOf(state), pod.Annotations[inject.Reasons])

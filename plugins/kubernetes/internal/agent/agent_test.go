@@ -92,6 +92,44 @@ func TestTheSwitchReachesProcessesAndPodsAreExplained(t *testing.T) {
 	}
 }
 
+// Whoever turns the switch on again while an agent restarts, as in an upgrade, is heard by the next one.
+func TestTheSwitchIsTurnedWhileTheAgentIsAway(t *testing.T) {
+	folder := t.TempDir()
+	said, hasten := filepath.Join(folder, "said"), filepath.Join(folder, "hasten")
+	if err := os.WriteFile(hasten, []byte("#!/bin/sh\necho \"$@\" >>"+said+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	node := filepath.Join(folder, "node")
+	if err := os.Mkdir(node, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	heard := func(word string) bool {
+		text, _ := os.ReadFile(said)
+		return strings.HasSuffix(string(text), "engine "+word+" all\n")
+	}
+	// until an agent, which begins with a switch that says so, has heard it.
+	until := func(data map[string]string, is func() bool) {
+		t.Helper()
+		ctx, stop := context.WithCancel(context.Background())
+		api := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: webhook.Switch, Namespace: "hasten-system"}, Data: data})
+		agent := &Agent{Folder: node, Image: filepath.Join(folder, "nothing"), API: api, Node: "one", Namespace: "hasten-system", Hasten: hasten, Every: time.Hour, Events: record.NewFakeRecorder(10)}
+		done := make(chan error, 1)
+		go func() { done <- agent.Run(ctx) }()
+		eventually(t, "it is heard", is)
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	until(map[string]string{"accelerate": "off"}, func() bool { return heard("disable") })
+	// As the chart makes it, and as it is once somebody has removed the word.
+	// Otherwise the next agent would enable what somebody has disabled by hand.
+	until(nil, func() bool {
+		_, err := os.Stat(filepath.Join(node, "switched-off"))
+		return heard("enable") && os.IsNotExist(err)
+	})
+}
+
 // A watch that has failed is tried again after ever longer pauses. The switch does not wait for that.
 func TestTheSwitchIsHeardWhileItCannotBeWatched(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
@@ -156,6 +194,24 @@ func TestAPodOnANodeWithoutLibrariesIsTold(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(agent.Folder, inject.Current, inject.ShimName)); err != nil {
 		t.Error(err)
+	}
+}
+
+// Whoever is asked after us can have his way; the label of the pod says otherwise, so an event does.
+func TestAPodIsToldThatAnotherWebhookHasOverwrittenItsPreload(t *testing.T) {
+	events := record.NewFakeRecorder(10)
+	agent := &Agent{Events: events}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", CreationTimestamp: metav1.Now()}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web"}, {Name: "mesh"}}}}
+	decision := inject.Decide(pod, inject.Surroundings{})
+	inject.Apply(pod, decision, inject.Settings{Image: "hasten:1", From: inject.Node})
+	agent.explain(pod, time.Now())
+	if event := <-events.Events; !strings.HasPrefix(event, "Normal HastenAccelerated web: accelerated") {
+		t.Error(event)
+	}
+	pod.Spec.Containers[1].Env = append(pod.Spec.Containers[1].Env, corev1.EnvVar{Name: "LD_PRELOAD", Value: "/theirs.so"})
+	agent.explain(pod, time.Now())
+	if event := <-events.Events; !strings.HasPrefix(event, "Warning HastenPreloadOverwritten mesh: runs without acceleration") {
+		t.Error(event)
 	}
 }
 

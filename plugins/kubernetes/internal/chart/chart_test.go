@@ -13,8 +13,11 @@ import (
 	"testing"
 
 	"helm.sh/helm/v3/pkg/strvals"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -108,6 +111,46 @@ func TestEveryManifestIsOfTheAPI(t *testing.T) {
 	}
 }
 
+// Whatever happens to the webhook, pods start; a drain of nodes leaves one replica; and each of ours that listens has a policy.
+func TestTheWebhookStandsInNobodysWay(t *testing.T) {
+	text, err := render(t, "{}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks, budgets, policies := 0, 0, map[string]bool{}
+	for _, object := range objects(t, text) {
+		switch one := object.(type) {
+		case *admissionregistrationv1.MutatingWebhookConfiguration:
+			for _, hook := range one.Webhooks {
+				hooks++
+				if *hook.FailurePolicy != admissionregistrationv1.Ignore || *hook.TimeoutSeconds != 2 || *hook.SideEffects != admissionregistrationv1.SideEffectClassNone ||
+					*hook.ReinvocationPolicy != admissionregistrationv1.IfNeededReinvocationPolicy {
+					t.Errorf("%+v", hook)
+				}
+				if !slices.ContainsFunc(hook.NamespaceSelector.MatchExpressions, func(e metav1.LabelSelectorRequirement) bool {
+					return e.Key == "kubernetes.io/metadata.name" && e.Operator == metav1.LabelSelectorOpNotIn && slices.Contains(e.Values, "kube-system") && slices.Contains(e.Values, "hasten-system")
+				}) {
+					t.Errorf("%s is asked about all namespaces", hook.Name)
+				}
+			}
+		case *policyv1.PodDisruptionBudget:
+			budgets++
+			if one.Spec.MaxUnavailable.IntValue() != 1 || one.Spec.Selector.MatchLabels["app.kubernetes.io/component"] != "webhook" {
+				t.Errorf("%+v", one.Spec)
+			}
+		case *networkingv1.NetworkPolicy:
+			policies[one.Spec.PodSelector.MatchLabels["app.kubernetes.io/component"]] = true
+		}
+	}
+	if hooks != 2 || budgets != 1 || !policies["webhook"] || !policies["agent"] {
+		t.Errorf("%d webhooks, %d budgets, policies of %v", hooks, budgets, policies)
+	}
+	without, err := render(t, "{networkPolicy: {enabled: false}}")
+	if err != nil || strings.Contains(without, "kind: NetworkPolicy") {
+		t.Error("there are policies that nobody wants:", err)
+	}
+}
+
 func TestWrongValuesAreRefused(t *testing.T) {
 	for values, want := range map[string]string{
 		`{imgae: {}}`:                                       "imgae",
@@ -197,6 +240,9 @@ func TestContainersAreConfined(t *testing.T) {
 		for _, container := range template.Spec.Containers {
 			seen++
 			about := container.SecurityContext
+			if slices.Contains(about.Capabilities.Add, "PERFMON") {
+				t.Errorf("%s may profile everybody, and nobody has asked for that", container.Name)
+			}
 			if !*about.ReadOnlyRootFilesystem || *about.AllowPrivilegeEscalation || about.Capabilities.Drop[0] != "ALL" || about.Privileged != nil {
 				t.Errorf("%s: %+v", container.Name, about)
 			}

@@ -39,6 +39,7 @@ type QAT struct {
 	Services    *string `json:"services"`
 	Heartbeat   *string `json:"heartbeat"`
 	Physical    *string `json:"physical_function"`
+	Firmware    *string `json:"firmware"`
 	FatalErrors *uint64 `json:"fatal_errors"`
 }
 

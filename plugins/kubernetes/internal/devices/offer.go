@@ -18,6 +18,8 @@ type Device struct {
 	// Files that a container needs to use it.
 	Files []string
 	Fault
+	// Firmware of the hardware, if the driver tells its version.
+	Firmware string
 	// Entries of a work queue, which all who have it share.
 	Entries *uint32
 }
@@ -90,6 +92,9 @@ func qat(one Facts, physical map[string]Facts, groups map[string][]string, add f
 	}
 	parent, seen := physical[value(one.QAT.Physical)]
 	device := Device{ID: one.Address, Unit: value(one.QAT.Physical), Address: one.Address, NUMA: one.node(), Files: []string{"/dev/vfio/vfio", one.File.Path}}
+	if seen && parent.QAT != nil {
+		device.Firmware = value(parent.QAT.Firmware)
+	}
 	others := groups[one.File.Path]
 	switch {
 	case one.File.Access == "missing":

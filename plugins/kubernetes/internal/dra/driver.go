@@ -129,6 +129,9 @@ func describe(name string, one devices.Device, facts []devices.Facts) resourceap
 	switch kind {
 	case "qat":
 		attributes["services"] = text(service)
+		if one.Firmware != "" {
+			attributes["firmware"] = text(one.Firmware)
+		}
 	case "iaa", "dsa":
 		attributes["mode"] = text(strings.TrimPrefix(service, "wq-user-"))
 	case "dlb":

@@ -103,6 +103,10 @@ func TestDevicesArePublishedWithAttributes(t *testing.T) {
 	is("qat-0000-e8-00-1", "services", "dc")
 	is("qat-0000-e8-00-1", "model", "4xxx")
 	is("qat-0000-e8-00-1", "unit", "0000:e8:00.0")
+	is("qat-0000-e8-00-1", "firmware", "4.19.0")
+	if _, said := byName["qat-0000-6b-00-1"].Attributes["firmware"]; said {
+		t.Error("nobody knows that device's firmware")
+	}
 	is("iaa-iax1-wq1-1-0", "mode", "dedicated")
 	if node := byName["qat-0000-e8-00-1"].Attributes["numaNode"].IntValue; node == nil || *node != 1 {
 		t.Error(node)

@@ -69,6 +69,26 @@ func OnlyOurs(pod *corev1.Pod, name string) bool {
 	return false
 }
 
+// Overwritten are the containers of an admitted pod that have the libraries, and whose LD_PRELOAD is without the shim: somebody who was asked
+// after us has put something in its place.
+func Overwritten(pod *corev1.Pod) (names []string) {
+	for _, container := range candidates(pod) {
+		if !slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volumeName }) {
+			continue
+		}
+		value := ""
+		for _, variable := range container.Env {
+			if variable.Name == preload {
+				value = variable.Value
+			}
+		}
+		if !strings.Contains(value, Shim) {
+			names = append(names, container.Name)
+		}
+	}
+	return names
+}
+
 // appendTo puts a value behind what a variable has. Of several of one name, the last one counts.
 func appendTo(container *corev1.Container, name, value, separator string) {
 	for i := len(container.Env) - 1; i >= 0; i-- {

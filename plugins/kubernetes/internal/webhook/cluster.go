@@ -69,8 +69,9 @@ func (c *Cluster) Of(ctx context.Context, namespace string) (inject.Surroundings
 	var around inject.Surroundings
 	var home corev1.Namespace
 	// A namespace that was labelled a moment ago may not have arrived; the API server has asked, so it is.
-	if err := c.Reader.Get(ctx, types.NamespacedName{Name: namespace}, &home); client.IgnoreNotFound(err) != nil {
-		return around, fmt.Errorf("the namespace cannot be read: %w", err)
+	unlabelled := c.Reader.Get(ctx, types.NamespacedName{Name: namespace}, &home)
+	if client.IgnoreNotFound(unlabelled) != nil {
+		return around, fmt.Errorf("the namespace cannot be read: %w", unlabelled)
 	}
 	around.Namespace = home.Annotations
 	var foreign corev1.NodeList
@@ -85,7 +86,9 @@ func (c *Cluster) Of(ctx context.Context, namespace string) (inject.Surroundings
 	}
 	around.SwitchedOff = SwitchedOff(toggle.Data)
 	if c.From == inject.Node {
-		around.NoLibraries, err = claims.Missing(ctx, c.Reader, namespace)
+		if around.NoLibraries, err = claims.Missing(ctx, c.Reader, namespace); around.NoLibraries != "" && unlabelled != nil {
+			around.NoLibraries = "the namespace has no claim " + inject.Claim + ", since it does not have the label " + inject.Inject + "=enabled: set it, or let pods get the libraries by libraries.from=copy"
+		}
 		return around, err
 	}
 	return around, nil
