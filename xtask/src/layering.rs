@@ -60,6 +60,7 @@ const LAYERS: [(&str, &[&str]); 33] = [
         ],
     ),
     ("hasten-wal", &["hasten-hook", "hasten-logs", "hasten-telemetry"]),
+    ("hasten-tier", &["hasten-hook", "hasten-telemetry"]),
     ("hasten-readcache", &["hasten-blocks", "hasten-guard", "hasten-hook", "hasten-telemetry"]),
     (
         "hasten-tls",
