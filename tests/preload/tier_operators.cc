@@ -73,4 +73,6 @@ int main() {
     exceptions();
     std::puts("all as it was");
     std::puts("end");
+    std::fflush(stdout);
+    return std::getchar() == EOF ? 0 : 1;
 }

@@ -205,5 +205,6 @@ int main(int count, char **arguments) {
     edges();
     puts(bytes ? "all as it was" : "nothing was there");
     puts("end");
-    return 0;
+    fflush(stdout);
+    return getchar() == EOF ? 0 : 1;
 }
