@@ -43,8 +43,13 @@ static PART: AtomicU32 = AtomicU32::new(0);
 static TARGET: AtomicU32 = AtomicU32::new(0);
 /// A thread is looking.
 static IS_LOOKING: AtomicBool = AtomicBool::new(false);
-/// No look before this, in nanoseconds.
+/// No look before this, in nanoseconds, even if much is allocated.
+static SOON: AtomicU64 = AtomicU64::new(0);
+/// A look after this in any case.
 static DUE: AtomicU64 = AtomicU64::new(0);
+/// How many periods were allocated since the last look, and how many are much for this heap.
+static SINCE: AtomicUsize = AtomicUsize::new(0);
+static MUCH: AtomicUsize = AtomicUsize::new(LEAST_HORIZON / PERIOD);
 /// How many periods this process has allocated since it was forked.
 static PERIODS: AtomicUsize = AtomicUsize::new(OWN);
 
@@ -125,7 +130,7 @@ pub(crate) fn start(target: u32) -> bool {
     // SAFETY: the function stays loaded, as every preload library does.
     unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     TARGET.store(target, Release);
-    look(now());
+    look();
     true
 }
 
@@ -160,12 +165,13 @@ fn questions() -> Option<Questions> {
 #[cold]
 fn consider() {
     PERIODS.fetch_add(1, Relaxed);
+    let is_much = SINCE.fetch_add(1, Relaxed) >= MUCH.load(Relaxed);
     if TARGET.load(Acquire) == 0 || start::is_sandboxed() {
         return;
     }
-    let now = now();
-    if now >= DUE.load(Relaxed) {
-        look(now);
+    let due = if is_much { &SOON } else { &DUE };
+    if now(libc::CLOCK_MONOTONIC) >= due.load(Relaxed) {
+        look();
     }
 }
 
@@ -175,19 +181,24 @@ extern "C" fn in_child() {
     PERIODS.store(0, Relaxed);
 }
 
-fn look(started: u64) {
-    /// One part in so many of a thread's time.
+fn look() {
+    /// One part in so many of a thread's time, and the same where much is allocated.
     const COST: u64 = 200;
+    const MOST_COST: u64 = 30;
     const LEAST: u64 = 1_000_000;
     const MOST: u64 = 250_000_000;
     if IS_LOOKING.swap(true, Acquire) {
         return;
     }
+    // Not the time that has passed: the thread may have had to wait for a processor.
+    let started = now(libc::CLOCK_THREAD_CPUTIME_ID);
     // A handler that interrupts this may wait for one of jemalloc's locks, which this thread may hold.
     without_signals(balance);
-    let now = now();
-    let pause = (now.saturating_sub(started) * COST).clamp(LEAST, MOST);
-    DUE.store(now + pause, Relaxed);
+    let cost = now(libc::CLOCK_THREAD_CPUTIME_ID).saturating_sub(started);
+    let pause = |part: u64| now(libc::CLOCK_MONOTONIC) + (cost * part).clamp(LEAST, MOST);
+    SOON.store(pause(MOST_COST), Relaxed);
+    DUE.store(pause(COST), Relaxed);
+    SINCE.store(0, Relaxed);
     IS_LOOKING.store(false, Release);
 }
 
@@ -229,6 +240,7 @@ fn balance() {
         total += bytes;
     }
     let far = questions.far_small.size() + questions.far_large.size();
+    MUCH.store((total / HORIZON / 2).max(LEAST_HORIZON) / PERIOD, Relaxed);
     let target = TARGET.load(Relaxed);
     let wanted = next(total, far, target);
     let bytes = |class: usize| BYTES[class].load(Relaxed);
@@ -285,10 +297,10 @@ fn publish(total: usize, far: usize, threshold: usize, target: u32) {
     });
 }
 
-fn now() -> u64 {
+fn now(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the clock exists, and its time is written there.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
