@@ -129,17 +129,13 @@ impl Reader<'_> {
     pub(super) fn tier(&self, table: &Value<'_>) -> Result<Tier, ConfigError> {
         let (mut nodes, mut shares) = (None, None);
         for (key, value) in self.table("tier", table)? {
-            let text = || value.get_ref().as_str().map(str::to_owned);
+            let text = |key, expected| {
+                let text = value.get_ref().as_str().map(str::to_owned);
+                text.ok_or_else(|| self.wrong(key, expected, value))
+            };
             match key.get_ref().as_ref() {
-                "nodes" => {
-                    nodes =
-                        Some(text().ok_or_else(|| self.wrong("nodes", "two nodes, such as \"0:2\"", value))?)
-                }
-                "shares" => {
-                    shares = Some(
-                        text().ok_or_else(|| self.wrong("shares", "two shares, such as \"1:3\"", value))?,
-                    );
-                }
+                "nodes" => nodes = Some(text("nodes", "two nodes, such as \"0:2\"")?),
+                "shares" => shares = Some(text("shares", "two shares, such as \"1:3\"")?),
                 name => return Err(self.unknown(key.span(), ("key", " in [tier]"), name, &KEYS)),
             }
         }
