@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use hasten_telemetry::Tiers;
+use hasten_tests::effort::effort;
 use hasten_tests::program::{Library, Program, without_library};
-use hasten_tests::{effort, product, tools, wait};
+use hasten_tests::{product, tools, wait};
 
 const THREE_QUARTERS: &str = "0:0=1:3";
 
@@ -57,7 +58,7 @@ const FINE: [&str; 1] = ["all as it was"];
 #[test]
 fn every_way_to_allocate_survives_threads_and_forks() {
     let program = Program::with_jemalloc("tier_torture");
-    let rounds = effort::effort("2500", "200000");
+    let rounds = effort("2500", "200000");
     assert_eq!(program.stock(&[rounds]).succeeded().output, FINE);
     for tier in [THREE_QUARTERS, "0:0=1:1", "0:0=1:1000", "0:0=1000:1"] {
         let (output, tiers) = preloaded(&program, &[rounds], text(&product::tier_library()), tier);
@@ -215,7 +216,9 @@ fn place() -> tempfile::TempDir {
 
 #[test]
 fn the_share_is_kept_whatever_the_size_of_values_is() {
-    let sizes: [(&str, usize, fn(usize) -> usize); 4] = [
+    /// Of the value of a key.
+    type Size = fn(usize) -> usize;
+    let sizes: [(&str, usize, Size); 4] = [
         ("64 B", 60_000, |_| 64),
         ("1 KiB", 15_000, |_| 1024),
         ("16 KiB", 3_000, |_| 16 << 10),

@@ -256,7 +256,7 @@ fn balance() {
 /// How much of each 65,536 bytes that come next should be far.
 fn next(total: usize, far: usize, target: u32) -> u32 {
     let horizon = (total / HORIZON).max(LEAST_HORIZON) as u128;
-    let missing = ((total as u128 + horizon) * u128::from(target) >> 16).saturating_sub(far as u128);
+    let missing = (((total as u128 + horizon) * u128::from(target)) >> 16).saturating_sub(far as u128);
     ((missing << 16) / horizon).min(1 << 16) as u32
 }
 
@@ -270,7 +270,7 @@ struct Boundary {
 /// The class down to which all objects together are `wanted` 65,536ths of all bytes.
 fn boundary(classes: usize, bytes: impl Fn(usize) -> usize, wanted: u32) -> Boundary {
     let total: u128 = (0..classes).map(|class| bytes(class) as u128).sum();
-    let wanted = total * u128::from(wanted) >> 16;
+    let wanted = (total * u128::from(wanted)) >> 16;
     let mut above = 0;
     for class in (0..classes).rev() {
         let own = bytes(class) as u128;
