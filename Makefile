@@ -127,7 +127,7 @@ profile: build ## Sample where the CPU time goes (needs linux-perf), into docs/p
 	@cargo xtask results
 
 build: deps ## The command and its libraries, in release mode
-	@cargo build --release --locked --package hasten --package hasten-tls --package hasten-gzip --package hasten-envoy --package hasten-readcache --package hasten-wal
+	@cargo build --release --locked --package hasten --package hasten-tls --package hasten-gzip --package hasten-envoy --package hasten-readcache --package hasten-wal --package hasten-tier
 	@scripts/shim.sh '$(TARGET)'
 	@scripts/node-plugin.sh '$(TARGET)'
 

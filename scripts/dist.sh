@@ -31,7 +31,7 @@ put() {
 command_and_libraries() {
     local file
     put 755 "$hasten" bin/
-    put 644 "$release"/libhasten{,_tls,_gzip,_envoy,_readcache,_wal}.so lib/hasten/
+    put 644 "$release"/libhasten{,_tls,_gzip,_envoy,_readcache,_wal,_tier}.so lib/hasten/
     # Without Rust's target for musl there are none.
     [[ ! -f $release/musl/libhasten_tls.so ]] || put 644 "$release"/musl/libhasten_{tls,gzip}.so lib/hasten/musl/
     put 644 "$release"/node/* lib/hasten/node/

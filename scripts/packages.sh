@@ -70,6 +70,8 @@ needs() {
 		test  program stunnel4        stunnel4
 		test  program hitch           hitch
 		test  program redis-server    redis-server
+		test  file    /usr/lib/x86_64-linux-gnu/libjemalloc.so.2 libjemalloc2
+		test  program sqlite3         sqlite3
 		test  program db_bench        rocksdb-tools
 		test  file    /usr/lib/python3/dist-packages/tornado/__init__.py python3-tornado
 		test  program ruby            ruby

@@ -30,7 +30,7 @@ main() {
 bill() {
     local sum
     sum=$(sha256sum <"$folder/$name.tar.gz")
-    linked hasten hasten-tls hasten-gzip hasten-envoy hasten-readcache hasten-wal |
+    linked hasten hasten-tls hasten-gzip hasten-envoy hasten-readcache hasten-wal hasten-tier |
         python3 scripts/sbom.py "${sum%% *}" ARCHIVE >"$folder/$name.spdx.json"
     say "$folder/$name.spdx.json"
 }

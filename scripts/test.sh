@@ -85,7 +85,7 @@ if [[ ${1:-} != --no-tests ]]; then
 fi
 
 check "Format" format
-check "Release build" cargo build --release --locked --package hasten --package hasten-tls --package hasten-gzip --package hasten-envoy --package hasten-readcache --package hasten-wal
+check "Release build" cargo build --release --locked --package hasten --package hasten-tls --package hasten-gzip --package hasten-envoy --package hasten-readcache --package hasten-wal --package hasten-tier
 check "Shim" scripts/shim.sh "${CARGO_TARGET_DIR:-target}"
 check "Libraries for musl" env HASTEN_NEED_MUSL=1 scripts/musl.sh "${CARGO_TARGET_DIR:-target}"
 check "Node.js plugin" plugin

@@ -41,6 +41,7 @@ static const struct {
     {"envoy", "envoy", NULL, 0},
     {"readcache", NULL, "HASTEN_READ_CACHE=", 0},
     {"wal", NULL, "HASTEN_WAL=", 0},
+    {"tier", NULL, "HASTEN_TIER=", 0},
 };
 
 struct path {

@@ -51,6 +51,12 @@ pub fn wal_library() -> PathBuf {
     hasten().with_file_name("libhasten_wal.so")
 }
 
+/// The preload library for two kinds of memory.
+#[must_use]
+pub fn tier_library() -> PathBuf {
+    hasten().with_file_name("libhasten_tier.so")
+}
+
 /// The shim that loads them where they can be loaded, built by its own script.
 #[must_use]
 pub fn shim() -> PathBuf {
@@ -111,7 +117,7 @@ fn build() -> PathBuf {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--release", "--package", "hasten"]);
     cargo.args(["--package", "hasten-tls", "--package", "hasten-gzip", "--package", "hasten-envoy"]);
-    cargo.args(["--package", "hasten-readcache", "--package", "hasten-wal"]);
+    cargo.args(["--package", "hasten-readcache", "--package", "hasten-wal", "--package", "hasten-tier"]);
     cargo.arg("--target-dir").arg(&target).current_dir(env!("CARGO_MANIFEST_DIR"));
     let built = cargo.status().is_ok_and(|status| status.success());
     let command = target.join("release/hasten");

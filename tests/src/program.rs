@@ -45,6 +45,7 @@ pub enum Library {
     Gzip,
     ReadCache,
     Wal,
+    Tier,
 }
 
 /// A compiled program.
@@ -76,6 +77,7 @@ impl Library {
             Self::Gzip => product::gzip_library(),
             Self::ReadCache => product::read_cache_library(),
             Self::Wal => product::wal_library(),
+            Self::Tier => product::tier_library(),
         }
     }
 
@@ -93,6 +95,8 @@ impl Library {
             Self::Tls => &["-lssl", "-lcrypto", "-lpthread", "-ldl"],
             Self::Gzip => &["-lz", "-lpthread", "-ldl"],
             Self::ReadCache | Self::Wal => &["-lpthread"],
+            // As Debian's Redis: the library itself, without its headers.
+            Self::Tier => &["-Wl,--no-as-needed", "-l:libjemalloc.so.2", "-lpthread"],
         }
     }
 
@@ -102,6 +106,7 @@ impl Library {
             Self::Tls => ("/usr/include/openssl/ssl.h", "libssl-dev"),
             Self::Gzip => ("/usr/include/zlib.h", "zlib1g-dev"),
             Self::ReadCache | Self::Wal => ("/usr/include/stdio.h", "libc6-dev"),
+            Self::Tier => ("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "libjemalloc2"),
         }
     }
 }
@@ -134,6 +139,12 @@ impl Program {
     #[must_use]
     pub fn writing_logs(name: &str) -> Self {
         Self::of(Library::Wal, &sources().join(format!("{name}.c")), &[STRICT, &["-O1"]].concat())
+    }
+
+    /// As [`named`](Self::named), for a program whose allocator is jemalloc.
+    #[must_use]
+    pub fn with_jemalloc(name: &str) -> Self {
+        Self::of(Library::Tier, &sources().join(format!("{name}.c")), &[STRICT, &["-O1"]].concat())
     }
 
     /// Compiles a program from any path.

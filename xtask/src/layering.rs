@@ -8,7 +8,7 @@ use crate::source::{Source, lines_with_word};
 use crate::workspace::{Package, Workspace, rust_files};
 
 /// The members that each member may be built from. Dependencies point one way because no entry leads back to itself.
-const LAYERS: [(&str, &[&str]); 33] = [
+const LAYERS: [(&str, &[&str]); 34] = [
     ("hasten-names", &[]),
     ("hasten-blocks", &[]),
     ("hasten-charts", &[]),
@@ -60,6 +60,7 @@ const LAYERS: [(&str, &[&str]); 33] = [
         ],
     ),
     ("hasten-wal", &["hasten-hook", "hasten-logs", "hasten-telemetry"]),
+    ("hasten-tier", &["hasten-hook", "hasten-telemetry"]),
     ("hasten-readcache", &["hasten-blocks", "hasten-guard", "hasten-hook", "hasten-telemetry"]),
     (
         "hasten-tls",

@@ -7,8 +7,8 @@ use std::path::Path;
 use crate::error::Error;
 use crate::workspace::{Package, Workspace};
 
-const SHIPPED: [&str; 6] =
-    ["hasten", "hasten-tls", "hasten-gzip", "hasten-envoy", "hasten-readcache", "hasten-wal"];
+const SHIPPED: [&str; 7] =
+    ["hasten", "hasten-tls", "hasten-gzip", "hasten-envoy", "hasten-readcache", "hasten-wal", "hasten-tier"];
 
 /// Code in the build, linked or embedded, that is not a crate: the location of its licence, and what it is.
 const ARCHIVES: [(&str, &str); 4] = [

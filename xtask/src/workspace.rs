@@ -152,7 +152,7 @@ impl Workspace {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--quiet", "--release", "--package", "hasten"]);
         cargo.args(["--package", "hasten-tls", "--package", "hasten-gzip", "--package", "hasten-envoy"]);
-        cargo.args(["--package", "hasten-readcache", "--package", "hasten-wal"]);
+        cargo.args(["--package", "hasten-readcache", "--package", "hasten-wal", "--package", "hasten-tier"]);
         self.build_with(&mut cargo)?;
         self.build_with(Command::new("scripts/shim.sh").arg(&self.target))?;
         self.build_with(Command::new("scripts/musl.sh").arg(&self.target))

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use hasten_plan::config::StorageConfig;
 use hasten_plan::config::storage::{ReadCache, wal_directory};
+use hasten_plan::config::{StorageConfig, Tier};
 use hasten_plan::process::CpuList;
 use hasten_plan::{Config, Decision, GcAdvice, Launch, Plan, Side, Surroundings, Verdict};
 use hasten_probe::program::elf::Machine;
@@ -61,6 +61,10 @@ pub(crate) struct RunArgs {
     /// The device of --wal may be lost with the machine, and the logs with it
     #[arg(long, requires = "wal")]
     wal_ephemeral: bool,
+
+    /// Keep large objects on another NUMA node: NEAR:FAR=SHARE:SHARE, such as 0:2=1:3
+    #[arg(long, value_name = "NODES=SHARES", env = "HASTEN_TIER", hide_env_values = true)]
+    tier: Option<String>,
 
     /// Set the options that `hasten gc --json` advises in FILE for Node.js; the user's own win
     #[arg(long, value_name = "FILE")]
@@ -161,6 +165,9 @@ impl RunArgs {
         config.strict |= self.strict;
         config.gzip.verify_always = self.verify;
         self.storage(&mut config.storage)?;
+        if let Some(tier) = self.tier()? {
+            config.tier = Some(tier);
+        }
         config.gc_advice = self.gc_advice(&config)?;
         Ok(config)
     }
@@ -177,6 +184,17 @@ impl RunArgs {
         }
         config.wal_ephemeral |= self.wal_ephemeral;
         Ok(())
+    }
+
+    /// The nodes must be there: a command that was told to save memory is not to start without.
+    fn tier(&self) -> Result<Option<Tier>, Failure> {
+        let Some(text) = self.tier.as_deref().filter(|text| !text.is_empty()) else { return Ok(None) };
+        let wrong = |(problem, fix): (String, String)| Failure::usage(format!("--tier: {problem}"), fix);
+        let tier = Tier::parse(text).map_err(wrong)?;
+        match tier.complaint(&Probe::new().nodes()) {
+            Some(complaint) => Err(wrong(complaint)),
+            None => Ok(Some(tier)),
+        }
     }
 
     /// The advice in the named file, which must fit the available memory.

@@ -98,6 +98,12 @@ catalogue! {
     WAL_LOGS = Counter "hasten_wal_logs" by ["program", "accelerator", "place"]:
         "Logs that were made. fast: on the fast device. home: where the program wants them, because the fast device could \
          not take them.";
+    TIER_BYTES = Gauge "hasten_tier_bytes" in "bytes" by ["program", "accelerator", "place"]:
+        "Bytes of the objects on the heap. near: near the processors. far: on the other NUMA node.";
+    TIER_TARGET = Gauge "hasten_tier_target_ratio" by ["program", "accelerator"]:
+        "The wanted far part of all bytes.";
+    TIER_FULL = Counter "hasten_tier_full" by ["program", "accelerator"]:
+        "How often far memory could not be had for an object, and was not tried again for a moment.";
     HANDSHAKES = Counter "hasten_handshakes" by ["program", "accelerator", "result"]:
         "TLS handshakes that ended, by either side's doing.";
     SUSPENSION = Gauge "hasten_suspension_processes" by ["program", "accelerator", "state", "doubt"]:

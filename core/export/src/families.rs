@@ -3,7 +3,7 @@
 
 use hasten_names::ORIGINAL;
 use hasten_telemetry::{
-    Algorithm, AlgorithmCounters, BreakerState, Counters, Doubt, Engine, EngineCounters, Event, Reason,
+    Algorithm, AlgorithmCounters, BreakerState, Counters, Doubt, Engine, EngineCounters, Event, Reason, Tiers,
 };
 
 use crate::catalogue::{self as metric, Description};
@@ -128,6 +128,7 @@ impl Series<'_> {
         match self.key.accelerator.as_str() {
             "readcache" => self.read_cache(&program.counters),
             "wal" => self.logs(&program.counters),
+            "tier" => self.tiers(program),
             accelerator => {
                 if accelerator != "gzip" {
                     self.public_key(program);
@@ -152,6 +153,17 @@ impl Series<'_> {
     fn logs(&mut self, counters: &Counters) {
         self.count(&metric::WAL_LOGS, &["fast"], counters[Event::WalMade]);
         self.count(&metric::WAL_LOGS, &["home"], counters[Event::WalAtHome]);
+    }
+
+    fn tiers(&mut self, program: &Program) {
+        let live = || program.live.iter().flat_map(|page| &page.tiers);
+        let sum = |bytes: fn(&Tiers) -> u64| live().map(bytes).fold(0, u64::saturating_add);
+        self.count(&metric::TIER_BYTES, &["near"], sum(|tiers| tiers.near));
+        self.count(&metric::TIER_BYTES, &["far"], sum(|tiers| tiers.far));
+        if let Some(target) = live().map(|tiers| tiers.target).max() {
+            self.add(&metric::TIER_TARGET, &[], Value::Number(target as f64 / 65536.0));
+        }
+        self.count(&metric::TIER_FULL, &[], program.counters[Event::TierFull]);
     }
 
     fn public_key(&mut self, program: &Program) {

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use hasten_telemetry::{Suspension, SuspensionReport, SuspensionShare};
+use hasten_telemetry::{Suspension, SuspensionReport, SuspensionShare, Tiers};
 
 use super::*;
 use crate::collector::{self, Unreadable};
@@ -128,6 +128,10 @@ fn storage_has_metrics_of_its_own_and_no_others() {
             program.counters[Event::ReadCacheDamaged] = 1;
         }),
         program("wal", |program| program.counters[Event::WalMade] = 3),
+        program("tier", |program| {
+            let tiers = |near, far| Tiers { near, far, threshold: 64, target: 3 << 14 };
+            program.live = vec![Live { tiers: vec![tiers(10, 30), tiers(1, 3)], ..Live::default() }];
+        }),
     ]);
     for line in [
         "hasten_read_cache_bytes_total{program=\"nginx\",accelerator=\"readcache\",what=\"hit\"} 9000",
@@ -136,6 +140,10 @@ fn storage_has_metrics_of_its_own_and_no_others() {
         "hasten_read_cache_rests_total{program=\"nginx\",accelerator=\"readcache\"} 0",
         "hasten_wal_logs_total{program=\"nginx\",accelerator=\"wal\",place=\"fast\"} 3",
         "hasten_wal_logs_total{program=\"nginx\",accelerator=\"wal\",place=\"home\"} 0",
+        "hasten_tier_bytes{program=\"nginx\",accelerator=\"tier\",place=\"near\"} 11",
+        "hasten_tier_bytes{program=\"nginx\",accelerator=\"tier\",place=\"far\"} 33",
+        "hasten_tier_target_ratio{program=\"nginx\",accelerator=\"tier\"} 0.75",
+        "hasten_tier_full_total{program=\"nginx\",accelerator=\"tier\"} 0",
     ] {
         has(&text, line);
     }

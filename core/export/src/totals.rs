@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use hasten_telemetry::{
     Algorithm, BreakEven, BreakerState, Counters, Doubt, Engine, EngineCondition, PageHandle, Snapshot,
-    Suspension, SuspensionShare, Window, boottime,
+    Suspension, SuspensionShare, Tiers, Window, boottime,
 };
 
 /// More programs than this are counted together, under [`Key::rest`].
@@ -58,6 +58,8 @@ pub struct Live {
     pub engines: Vec<EngineCondition>,
     /// Whether its processes suspend handshakes.
     pub suspension: Vec<SuspensionShare>,
+    /// Where its processes have their memory.
+    pub tiers: Vec<Tiers>,
     /// The point at which its batches become worthwhile.
     pub break_even: [Option<BreakEven>; Algorithm::COUNT],
 }
@@ -112,6 +114,7 @@ impl Reading {
         let is_alive = |pid| page.processes.iter().any(|process| process.namespace_pid == pid);
         let engines = EngineCondition::all(&snapshot, is_alive, boottime());
         let suspension = SuspensionShare::all(&snapshot, is_alive, boottime());
+        let tiers = snapshot.tiers(is_alive).into_values().collect();
         Self {
             id: PageId {
                 inode: page.inode,
@@ -124,6 +127,7 @@ impl Reading {
                 processes: page.processes.len(),
                 engines,
                 suspension,
+                tiers,
                 note: snapshot.note,
                 started: snapshot.started,
                 break_even: snapshot.break_even,

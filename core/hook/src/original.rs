@@ -20,6 +20,8 @@ pub enum Library {
     Crypto,
     /// libz.so.1
     Z,
+    /// jemalloc, as a library of its own.
+    Jemalloc,
 }
 
 /// The one verified object of each library.
@@ -39,7 +41,7 @@ impl Adopted {
 }
 
 impl Library {
-    const COUNT: usize = 4;
+    const COUNT: usize = 5;
 
     /// The names under which programs link it, one for each version of its ABI. Libraries of one project have them in the
     /// same order.
@@ -50,6 +52,7 @@ impl Library {
             Library::Ssl => &[c"libssl.so.3", c"libssl.so.4"],
             Library::Crypto => &[c"libcrypto.so.3", c"libcrypto.so.4"],
             Library::Z => &[c"libz.so.1"],
+            Library::Jemalloc => &[c"libjemalloc.so.2"],
         }
     }
 

@@ -48,7 +48,7 @@ impl Hook {
         match self.library {
             Library::Ssl => self.by == By::Program,
             Library::Z => self.required,
-            Library::C | Library::Crypto => false,
+            Library::C | Library::Crypto | Library::Jemalloc => false,
         }
     }
 

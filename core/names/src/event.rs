@@ -102,5 +102,7 @@ names! {
         WalAtHome => "wal-logs-at-home",
         /// Bytes compressed by our own engine with buckets.
         DeflateBucket => "deflate-bucket-bytes",
+        /// Far memory could not be had for an object, and was not tried again for a moment.
+        TierFull => "tier-full",
     }
 }

@@ -264,7 +264,8 @@ impl Verdict {
         let host = accelerator.judge_host(cpu, config, surroundings);
         let concerns = program.is_none_or(|program| accelerator.concerns(program));
         let proof = program.and_then(|program| accelerator.proof(program));
-        let around = program.and_then(|program| accelerator.judge_surroundings(program, surroundings));
+        let around =
+            program.and_then(|program| accelerator.judge_surroundings(program, config, surroundings));
         let named = program;
         let program = match program {
             Some(program) => accelerator.judge_program(program),

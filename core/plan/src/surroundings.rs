@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use hasten_openssl::LIBSSL;
 use hasten_probe::program::Library;
 
-use crate::accelerator::{self, gzip, node, storage, tls};
+use crate::accelerator::{self, gzip, node, storage, tier, tls};
 use crate::config::ConfigError;
 use crate::devices;
 use crate::gc_advice::Setting;
@@ -35,7 +35,7 @@ fn words(value: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Every variable that `hasten` or one of its libraries reads.
-const VARIABLES: [&str; 36] = [
+const VARIABLES: [&str; 37] = [
     "HASTEN_CACHE_DIR",
     "HASTEN_CONFIG",
     "HASTEN_CPU_DISABLE_ADX",
@@ -69,6 +69,7 @@ const VARIABLES: [&str; 36] = [
     "HASTEN_TLS_NO_SHORTCUTS",
     "HASTEN_TLS_TRIAL",
     "HASTEN_TLS_SUSPEND_ONLY",
+    tier::TIER,
     storage::WAL,
     "HASTEN_WAL_EPHEMERAL",
     "HASTEN_WITHOUT",

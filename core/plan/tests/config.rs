@@ -113,7 +113,7 @@ fn unknown_keys_name_the_line_and_the_nearest_valid_key() {
         (
             "[run]\nonly = ['memory']",
             "hasten.toml:2: unknown accelerator `memory`",
-            "use one of tls, gzip, envoy, node, readcache, wal",
+            "use one of tls, gzip, envoy, node, readcache, wal, tier",
         ),
         (
             "[node]\ngc_recrod = true",

@@ -91,11 +91,22 @@ pub struct Slot {
     pub(crate) suspension: AtomicU64,
     /// `CLOCK_BOOTTIME` of its last change.
     pub(crate) suspension_since_ns: AtomicU64,
-    pub(crate) reserved: [AtomicU64; 4],
+    pub(crate) tiers: TierCells,
     pub(crate) algorithms: [AlgorithmCells; ALGORITHM_CAPACITY],
     pub(crate) bypassed: [AtomicU64; REASON_CAPACITY],
     pub(crate) events: [AtomicU64; EVENT_CAPACITY],
     pub(crate) engines: [EngineCells; ENGINE_CAPACITY],
+}
+
+/// Where the process has its memory, in the slot of its first thread.
+#[repr(C)]
+pub(crate) struct TierCells {
+    pub(crate) near: AtomicU64,
+    pub(crate) far: AtomicU64,
+    /// The size class on the boundary.
+    pub(crate) threshold: AtomicU64,
+    /// The wanted far part of all bytes in 1/65,536; 0 if the process has not reported.
+    pub(crate) target: AtomicU64,
 }
 
 #[repr(C)]
@@ -227,7 +238,12 @@ impl Slot {
             owners: AtomicU64::new(0),
             suspension: AtomicU64::new(0),
             suspension_since_ns: AtomicU64::new(0),
-            reserved: [const { AtomicU64::new(0) }; 4],
+            tiers: TierCells {
+                near: AtomicU64::new(0),
+                far: AtomicU64::new(0),
+                threshold: AtomicU64::new(0),
+                target: AtomicU64::new(0),
+            },
             algorithms: [const { AlgorithmCells::new() }; ALGORITHM_CAPACITY],
             bypassed: [const { AtomicU64::new(0) }; REASON_CAPACITY],
             events: [const { AtomicU64::new(0) }; EVENT_CAPACITY],

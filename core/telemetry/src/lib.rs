@@ -35,4 +35,4 @@ pub use reader::{
     Share, Snapshot, SuspensionReport, SuspensionShare, Unseen, Warning, Window, Writer, boottime, discover,
     duration, pages_of,
 };
-pub use writer::{EngineWork, after_fork_child, init, page, seal, slot, start, uncounted};
+pub use writer::{EngineWork, Tiers, after_fork_child, init, page, seal, set_tiers, slot, start, uncounted};

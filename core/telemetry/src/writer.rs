@@ -58,6 +58,38 @@ pub fn slot() -> &'static Slot {
     SLOT.get().unwrap_or_else(claim)
 }
 
+/// Reports where this process has its memory now.
+pub fn set_tiers(tiers: &Tiers) {
+    let Some(slot) = process_slot() else { return };
+    let cells = &slot.tiers;
+    cells.near.store(tiers.near, Relaxed);
+    cells.far.store(tiers.far, Relaxed);
+    cells.threshold.store(tiers.threshold, Relaxed);
+    cells.target.store(tiers.target, Relaxed);
+}
+
+/// The slot of the process' first thread, which any of its threads may use for what is the whole process' own. `None`
+/// before [`start`], and if there is none to be had.
+fn process_slot() -> Option<&'static Slot> {
+    let known = PROCESS_SLOT.load(Acquire);
+    if !known.is_null() {
+        // SAFETY: a slot of a page, which is never removed.
+        return unsafe { known.as_ref() };
+    }
+    let page = published()?;
+    if SEALED.load(Relaxed) || PROCESS.load(Relaxed) != process() {
+        return None;
+    }
+    let process = u64::from(process());
+    let slot = page.claim(process << 32 | process, writer_is_gone);
+    // The last one is shared by those who found none.
+    if core::ptr::eq(slot, &page.slots[SLOT_COUNT - 1]) {
+        return None;
+    }
+    PROCESS_SLOT.store(from_ref(slot).cast_mut(), Release);
+    Some(slot)
+}
+
 /// Does something that this thread does not count: it is none of the program's work.
 pub fn uncounted<R>(body: impl FnOnce() -> R) -> R {
     let counted = SLOT.replace(Some(&PRIVATE.slots[SLOT_COUNT - 1]));
@@ -70,6 +102,7 @@ pub fn uncounted<R>(body: impl FnOnce() -> R) -> R {
 /// parent. For children that the C library does not know about; after its `fork` this has already been done.
 pub fn after_fork_child() {
     SLOT.set(None);
+    PROCESS_SLOT.store(null_mut(), Relaxed);
     PROCESS.store(process(), Relaxed);
 }
 
@@ -79,6 +112,9 @@ static PRIVATE: Page = Page::new();
 static SEALED: AtomicBool = AtomicBool::new(false);
 /// The process that may create a page; 0 before [`init`].
 static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// See [`process_slot`]; null until it is known.
+static PROCESS_SLOT: AtomicPtr<Slot> = AtomicPtr::new(null_mut());
 
 /// The number of private slots in which threads count before [`start`]: enough that they rarely meet, at little cost in
 /// memory.
@@ -226,6 +262,33 @@ impl Page {
     }
 }
 
+/// Where a process has its memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tiers {
+    /// Bytes of objects near the processors.
+    pub near: u64,
+    /// Bytes of objects on the other node.
+    pub far: u64,
+    /// The size class on the boundary.
+    pub threshold: u64,
+    /// The wanted far part of all bytes in 1/65,536.
+    pub target: u64,
+}
+
+impl Tiers {
+    /// The wanted far part of all bytes.
+    #[must_use]
+    pub fn target_share(&self) -> f64 {
+        self.target as f64 / 65536.0
+    }
+
+    /// The far part of all bytes.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.far as f64 / self.near.saturating_add(self.far).max(1) as f64
+    }
+}
+
 /// An engine's work, to be added to its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineWork {
@@ -356,6 +419,7 @@ impl Slot {
                 // The last writer's view of the engines and of itself ended with it.
                 self.engines.iter().for_each(|cells| cells.since_ns.store(0, Relaxed));
                 self.suspension.store(0, Relaxed);
+                self.tiers.target.store(0, Relaxed);
                 add(&self.owners, 1);
                 true
             }

@@ -36,7 +36,7 @@ fn the_tarball_works_wherever_it_is_unpacked() {
     let library = top.join("lib/hasten/libhasten_gzip.so");
     assert!(maps.contains(library.to_str().unwrap()), "{maps}");
     // In no plan that nobody asked for.
-    for file in ["libhasten_readcache.so", "libhasten_wal.so"] {
+    for file in ["libhasten_readcache.so", "libhasten_wal.so", "libhasten_tier.so"] {
         assert!(top.join("lib/hasten").join(file).is_file(), "{file}");
     }
     let plan = text(&tools::run(Command::new(top.join("bin/hasten")).args(["check", "--json"])));
@@ -84,6 +84,7 @@ fn an_installation_is_stripped_and_leaves_nothing_behind() {
         "lib/hasten/libhasten_envoy.so",
         "lib/hasten/libhasten_readcache.so",
         "lib/hasten/libhasten_wal.so",
+        "lib/hasten/libhasten_tier.so",
         "lib/hasten/libhasten.so",
     ];
     if product::musl_libraries().is_some() {

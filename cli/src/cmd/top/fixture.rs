@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use hasten_telemetry::{
     Algorithm, BreakEven, BreakerState, Counters, Doubt, Engine, EngineClass, EngineCounters, EngineInfo,
-    EngineReport, Event, Fault, PageError, Process, Reason, Snapshot, Suspension, SuspensionReport, Writer,
+    EngineReport, Event, Fault, PageError, Process, Reason, Snapshot, Suspension, SuspensionReport, Tiers,
+    Writer,
 };
 
 use super::state::{Sample, State};
@@ -39,6 +40,7 @@ pub(super) fn idle(inode: u64) -> Sample {
                 counters,
                 reports: [None; Engine::COUNT],
                 suspension: None,
+                tiers: Some(Tiers { near: 1 << 20, far: 3 << 20, threshold: 1024, target: 3 << 14 }),
             }],
             break_even: break_even(),
             engines: Vec::new(),

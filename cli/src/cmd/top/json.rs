@@ -4,8 +4,8 @@ mod engines;
 mod streams;
 
 use hasten_telemetry::{
-    Algorithm, AlgorithmCounters, Counters, Doubt, Event, LANES, Reason, Snapshot, SuspensionShare, Warning,
-    Window,
+    Algorithm, AlgorithmCounters, Counters, Doubt, Event, LANES, Reason, Snapshot, SuspensionShare, Tiers,
+    Warning, Window,
 };
 use serde::Serialize;
 
@@ -58,6 +58,19 @@ struct ProcessJson {
     operations_per_s: f64,
     /// In words; null if the process has not reported it.
     suspension: Option<String>,
+    /// Absent if it has one kind of memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tier: Option<TierJson>,
+}
+
+/// Where a process has its memory.
+#[derive(Serialize)]
+struct TierJson {
+    near_bytes: u64,
+    far_bytes: u64,
+    threshold: u64,
+    target_share: f64,
+    share: f64,
 }
 
 #[derive(Serialize)]
@@ -166,12 +179,13 @@ impl ProgramJson {
     fn new(program: &Program) -> Self {
         let window = program.interval();
         let rate = |pid| window.as_ref().map_or(0.0, |window| window.per_second(program.operations_of(pid)));
-        let suspensions = program.suspensions();
+        let (suspensions, tiers) = (program.suspensions(), program.tiers());
         let process = |process: &hasten_telemetry::Process| ProcessJson {
             pid: process.pid,
             namespace_pid: process.namespace_pid,
             operations_per_s: rate(process.namespace_pid),
             suspension: suspensions.get(&process.namespace_pid).map(ToString::to_string),
+            tier: tiers.get(&process.namespace_pid).map(TierJson::new),
         };
         let (error, counters) = match program.condition() {
             Condition::Unreadable(error) => (Some(error.to_string()), None),
@@ -186,6 +200,18 @@ impl ProgramJson {
             error,
             counters,
             warnings: program.warnings().into_iter().map(WarningJson::new).collect(),
+        }
+    }
+}
+
+impl TierJson {
+    fn new(tiers: &Tiers) -> Self {
+        Self {
+            near_bytes: tiers.near,
+            far_bytes: tiers.far,
+            threshold: tiers.threshold,
+            target_share: tiers.target_share(),
+            share: tiers.share(),
         }
     }
 }

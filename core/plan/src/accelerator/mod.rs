@@ -4,6 +4,7 @@ pub mod envoy;
 pub mod gzip;
 pub mod node;
 pub mod storage;
+pub mod tier;
 pub mod tls;
 
 use std::ffi::OsString;
@@ -16,7 +17,7 @@ use crate::surroundings::Surroundings;
 
 /// Every accelerator, in the order in which plans show them.
 pub const ACCELERATORS: &[&dyn Accelerator] =
-    &[&tls::Tls, &gzip::Gzip, &envoy::Envoy, &node::Node, &storage::ReadCache, &storage::Wal];
+    &[&tls::Tls, &gzip::Gzip, &envoy::Envoy, &node::Node, &storage::ReadCache, &storage::Wal, &tier::Tier];
 
 /// How an accelerator gets into a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,8 +62,8 @@ pub trait Accelerator: Sync {
         None
     }
 
-    /// What the surroundings say for or against it in this program.
-    fn judge_surroundings(&self, _: &Program, _: &Surroundings) -> Option<Reason> {
+    /// What the surroundings and settings of others say for or against it in this program.
+    fn judge_surroundings(&self, _: &Program, _: &Config, _: &Surroundings) -> Option<Reason> {
         None
     }
 

@@ -111,7 +111,12 @@ impl Accelerator for Tls {
         Some(of_host(surroundings.libssl.as_ref()?.as_ref()))
     }
 
-    fn judge_surroundings(&self, program: &Program, surroundings: &Surroundings) -> Option<Reason> {
+    fn judge_surroundings(
+        &self,
+        program: &Program,
+        _: &Config,
+        surroundings: &Surroundings,
+    ) -> Option<Reason> {
         provider(program, surroundings)
     }
 

@@ -37,10 +37,21 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
             "process" => reader.process(value, &mut config.process)?,
             "readcache" => reader.read_cache(value, &mut config.storage)?,
             "wal" => reader.wal(value, &mut config.storage)?,
+            "tier" => config.tier = Some(reader.tier(value)?),
             "environment" => config.environment = reader.environment(value)?,
             name => {
-                let valid =
-                    ["run", "tls", "gzip", "devices", "node", "process", "readcache", "wal", "environment"];
+                let valid = [
+                    "run",
+                    "tls",
+                    "gzip",
+                    "devices",
+                    "node",
+                    "process",
+                    "readcache",
+                    "wal",
+                    "tier",
+                    "environment",
+                ];
                 return Err(reader.unknown(key.span(), ("table", ""), name, &valid));
             }
         }

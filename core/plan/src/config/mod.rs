@@ -5,6 +5,7 @@ mod error;
 mod file;
 mod process;
 pub mod storage;
+pub mod tier;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use crate::process::{NodeOption, ProcessConfig};
 
 pub use self::error::{ConfigError, Place};
 pub use self::storage::StorageConfig;
+pub use self::tier::Tier;
 
 /// Searched in this order if no file is named.
 pub const DEFAULT_FILES: [&str; 2] = ["hasten.toml", "/etc/hasten/hasten.toml"];
@@ -35,6 +37,8 @@ pub struct Config {
     pub node: NodeConfig,
     pub process: ProcessConfig,
     pub storage: StorageConfig,
+    /// The two kinds of memory.
+    pub tier: Option<Tier>,
     /// Variables for the command, unless its user has set them.
     pub environment: BTreeMap<String, String>,
     /// The options from `node.gc_advice` or the command line.
@@ -147,9 +151,14 @@ impl Config {
         })
     }
 
+    /// Whether an accelerator that needs something from the user has it.
+    fn has_settings_for(&self, name: &str) -> bool {
+        self.storage.asks_for(name) || name == "tier" && self.tier.is_some()
+    }
+
     /// Whether any source names an accelerator as one to apply.
     pub(crate) fn asks_for(&self, name: &str) -> bool {
-        self.storage.asks_for(name)
+        self.has_settings_for(name)
             || self
                 .requests
                 .iter()
@@ -160,9 +169,11 @@ impl Config {
     /// Whether an accelerator is wanted: the strongest source that mentions it decides.
     pub(crate) fn choice(&self, name: &str) -> Reason {
         self.requests.iter().find_map(|request| request.choice(name)).unwrap_or_else(|| {
-            let why =
-                if self.storage.asks_for(name) { "a directory is named for it" } else { "on by default" };
-            Reason::favour(why)
+            Reason::favour(match name {
+                _ if !self.has_settings_for(name) => "on by default",
+                "tier" => "nodes are named for it",
+                _ => "a directory is named for it",
+            })
         })
     }
 

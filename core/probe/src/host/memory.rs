@@ -131,7 +131,7 @@ fn transparent_huge_pages(root: &Root) -> Option<TransparentHugePages> {
     Some(TransparentHugePages { enabled: chosen("enabled")?, defrag: chosen("defrag") })
 }
 
-fn nodes(root: &Root) -> Vec<NumaNode> {
+pub(super) fn nodes(root: &Root) -> Vec<NumaNode> {
     let base = "sys/devices/system/node";
     let node = |name: &String| {
         let id = numbered(name, "node")?;

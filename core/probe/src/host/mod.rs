@@ -70,6 +70,11 @@ impl Probe {
         Some(list.trim().to_owned())
     }
 
+    /// Only the NUMA nodes, in order; none if the kernel does not tell.
+    pub fn nodes(&self) -> Vec<memory::NumaNode> {
+        memory::nodes(&self.root)
+    }
+
     /// Only accelerator devices, and the calling user.
     pub fn devices(&self) -> Discovery {
         Discovery::read(&self.root)

@@ -3,10 +3,12 @@
 use super::engines::{EngineInfo, EngineReport, boottime};
 use super::suspension::SuspensionReport;
 use super::{Counters, EngineCounters, PageError};
-use crate::layout::{ALGORITHM_CAPACITY, AlgorithmCells, BreakEvenCell, EngineCell, EngineCells, Header};
+use crate::layout::{
+    ALGORITHM_CAPACITY, AlgorithmCells, BreakEvenCell, EngineCell, EngineCells, Header, TierCells,
+};
 use crate::{
     Algorithm, BreakerState, Doubt, Engine, EngineClass, Event, Fault, HEADER_SIZE, LANES, MAGIC,
-    REASON_CAPACITY, Reason, Slot, Suspension, VERSION,
+    REASON_CAPACITY, Reason, Slot, Suspension, Tiers, VERSION,
 };
 use std::collections::BTreeMap;
 use std::mem::{offset_of, size_of};
@@ -53,6 +55,8 @@ pub struct Writer {
     pub reports: [Option<EngineReport>; Engine::COUNT],
     /// Whether it suspends handshakes; `None` if it has not reported.
     pub suspension: Option<SuspensionReport>,
+    /// Where its process has its memory; `None` if it has not reported.
+    pub tiers: Option<Tiers>,
 }
 
 /// When a batch pays.
@@ -111,6 +115,13 @@ impl Snapshot {
                 .filter_map(|(slot, bytes)| geometry.writer(slot, &Words(bytes)))
                 .collect(),
         })
+    }
+
+    /// Where each process has its memory, by its number inside its namespace. Processes that have ended leave their last
+    /// report behind, so select only those that are alive.
+    pub fn tiers(&self, is_alive: impl Fn(u32) -> bool) -> BTreeMap<u32, Tiers> {
+        let alive = self.writers.iter().filter(|writer| is_alive(writer.pid));
+        alive.filter_map(|writer| Some((writer.pid, writer.tiers?))).collect()
     }
 
     /// The sum over all writers, including past ones.
@@ -269,6 +280,17 @@ impl Geometry {
         })
     }
 
+    fn tiers(slot: &Words<'_>) -> Option<Tiers> {
+        let cell = |offset| slot.u64(offset_of!(Slot, tiers) + offset);
+        let target = cell(offset_of!(TierCells, target));
+        (target != 0).then(|| Tiers {
+            near: cell(offset_of!(TierCells, near)),
+            far: cell(offset_of!(TierCells, far)),
+            threshold: cell(offset_of!(TierCells, threshold)),
+            target: target.min(1 << 16),
+        })
+    }
+
     fn writer(&self, slot: usize, words: &Words<'_>) -> Option<Writer> {
         let owner = words.u64(offset_of!(Slot, owner));
         (owner != 0).then(|| Writer {
@@ -279,6 +301,7 @@ impl Geometry {
             counters: self.counters(words),
             reports: Engine::ALL.map(|engine| self.report(words, engine)),
             suspension: Self::suspension(words),
+            tiers: Self::tiers(words),
         })
     }
 

@@ -213,6 +213,22 @@ fn suspension(bytes: &mut [u8], slot: usize, word: u64, since: u64) {
 }
 
 #[test]
+fn a_process_says_where_its_memory_is_once() {
+    let mut bytes = page();
+    let cells = HEADER_SIZE + 2 * SLOT_SIZE + offset_of!(Slot, tiers);
+    for (i, value) in [100_u64, 300, 2048, 3 << 14].iter().enumerate() {
+        put(&mut bytes, cells + i * 8, &value.to_le_bytes());
+    }
+    let snapshot = Snapshot::parse(&bytes).unwrap();
+    let pid = snapshot.writers.iter().find(|writer| writer.slot == 2).unwrap().pid;
+    let tiers = snapshot.tiers(|_| true);
+    assert_eq!(tiers.len(), 1, "only one slot has a report");
+    assert_eq!(tiers[&pid], Tiers { near: 100, far: 300, threshold: 2048, target: 3 << 14 });
+    assert_eq!((tiers[&pid].share(), tiers[&pid].target_share()), (0.75, 0.75));
+    assert!(snapshot.tiers(|one| one != pid).is_empty());
+}
+
+#[test]
 fn a_process_is_as_far_as_its_furthest_thread_unless_it_is_off() {
     let said = |first: u64, second: u64| {
         let mut bytes = page();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use hasten_telemetry::{
     Counters, Engine, EngineCondition, PageError, Process, Snapshot, SuspensionReport, SuspensionShare,
-    Warning, Window,
+    Tiers, Warning, Window,
 };
 
 use super::{Direction, Sample, in_words};
@@ -169,6 +169,11 @@ impl Program {
     /// The same for each process, by the number it has in its own namespace.
     pub(in crate::cmd::top) fn suspensions(&self) -> BTreeMap<u32, SuspensionReport> {
         self.snapshot().map(|snapshot| snapshot.suspensions(|pid| self.is_alive(pid))).unwrap_or_default()
+    }
+
+    /// Where each process has its memory, likewise.
+    pub(in crate::cmd::top) fn tiers(&self) -> BTreeMap<u32, Tiers> {
+        self.snapshot().map(|snapshot| snapshot.tiers(|pid| self.is_alive(pid))).unwrap_or_default()
     }
 
     /// Warnings for the user, gravest first.
