@@ -135,6 +135,8 @@ pub struct Deflate {
     small_flushes: u8,
     /// Whether our own engine compressed the last chunk.
     is_by_bucket: bool,
+    /// Whether ISA-L's output is short enough, once that is known; only with a larger window than was asked for.
+    isal_serves: Option<bool>,
     check: u32,
     dictionary: Option<u32>,
     total_in: u64,
@@ -172,6 +174,7 @@ impl Deflate {
             marked: None,
             small_flushes: 0,
             is_by_bucket: false,
+            isal_serves: None,
             check: wrapper.initial_check(),
             dictionary: None,
             total_in: 0,
@@ -198,6 +201,7 @@ impl Deflate {
         self.marked = None;
         self.small_flushes = 0;
         self.is_by_bucket = false;
+        self.isal_serves = None;
         self.check = self.wrapper.initial_check();
         self.dictionary = None;
         self.total_in = 0;
