@@ -13,7 +13,7 @@ mod tests;
 
 pub use self::tally::{Tally, Work};
 use crate::engine::{Bits, Settings};
-use crate::engines::Engines;
+use crate::engines::{Engines, Serving};
 use crate::header::{self, GzipHeader, GzipHeaderBytes, Wrapper};
 use crate::store::Store;
 
@@ -135,8 +135,8 @@ pub struct Deflate {
     small_flushes: u8,
     /// Whether our own engine compressed the last chunk.
     is_by_bucket: bool,
-    /// Whether ISA-L's output is short enough, once that is known; only with a larger window than was asked for.
-    isal_serves: Option<bool>,
+    /// Which engines' output is short enough, once that is known; only with a larger window than was asked for.
+    serving: Serving,
     check: u32,
     dictionary: Option<u32>,
     total_in: u64,
@@ -174,7 +174,7 @@ impl Deflate {
             marked: None,
             small_flushes: 0,
             is_by_bucket: false,
-            isal_serves: None,
+            serving: [None; 2],
             check: wrapper.initial_check(),
             dictionary: None,
             total_in: 0,
@@ -201,7 +201,7 @@ impl Deflate {
         self.marked = None;
         self.small_flushes = 0;
         self.is_by_bucket = false;
-        self.isal_serves = None;
+        self.serving = [None; 2];
         self.check = self.wrapper.initial_check();
         self.dictionary = None;
         self.total_in = 0;

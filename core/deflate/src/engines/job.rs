@@ -9,6 +9,9 @@ use crate::stream::Tally;
 use crate::watch::Watch;
 use crate::{savings, stored, verify};
 
+/// What is known of ISA-L, and of the engine that is asked after it.
+pub(crate) type Serving = [Option<bool>; 2];
+
 /// A chunk to compress: how, by which engines, and where the work is counted.
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
@@ -18,8 +21,8 @@ pub(crate) struct Job<'a> {
     /// Whether every result is checked before it is used.
     pub(crate) verifies: bool,
     pub(crate) tally: &'a mut Tally,
-    /// Whether ISA-L serves a stream with a larger window than was asked for, once a chunk of it has shown that.
-    pub(crate) isal_serves: &'a mut Option<bool>,
+    /// Which engines serve a stream with a larger window than was asked for, as far as a chunk of it has shown that.
+    pub(crate) serving: &'a mut Serving,
 }
 
 /// An engine's result for the chunk.
@@ -103,10 +106,11 @@ impl Job<'_> {
     /// Whether `choice` makes the stream as short as zlib-rs does with the rival's settings, as far as one of its chunks has
     /// shown.
     fn is_short_enough(&mut self, choice: &Choice, rival: &Settings) -> bool {
-        if self.isal_serves.is_none() {
-            *self.isal_serves = self.judge(choice, rival);
+        let at = usize::from(choice.kind != EngineKind::Isal);
+        if self.serving[at].is_none() {
+            self.serving[at] = self.judge(choice, rival);
         }
-        *self.isal_serves == Some(true)
+        self.serving[at] == Some(true)
     }
 
     /// `None` if this chunk does not show it.

@@ -34,23 +34,20 @@ pub(super) fn choices(settings: &Settings, chunk: &Chunk, nature: Nature) -> [Op
     if !(1..FOR_RIVAL.len()).contains(&level) || chunk.input.len() <= 1_usize << narrow {
         return [None, None];
     }
-    let wide = |kind, level| Choice {
+    let wide = |kind, own| Choice {
         kind,
-        settings: Settings { level, narrow: None, ..*settings },
+        settings: Settings { level: own, narrow: None, ..*settings },
         least: 0,
         dense: 0,
         on_trial: false,
-        against: None,
-    };
-    let isal = Choice {
         against: (level > 1).then_some(Settings {
             level: FOR_RIVAL[level],
             window_bits: narrow,
             narrow: None,
             ..*settings
         }),
-        ..wide(EngineKind::Isal, 1)
     };
+    let isal = wide(EngineKind::Isal, 1);
     // Matches of three bytes, which ISA-L does not find, are not spread evenly over programs.
     let suits_isal = level == 1 || !matches!(nature, Nature::Binary | Nature::Numbers | Nature::Few { .. });
     let other = if Bucket::is_fast() {
@@ -64,13 +61,13 @@ pub(super) fn choices(settings: &Settings, chunk: &Chunk, nature: Nature) -> [Op
     ]
 }
 
-/// A piece from the middle of the chunk, by which ISA-L is judged, with the history that it has there in a window; `None` if
+/// A piece from the middle of the chunk, by which an engine is judged, with the history that it has there in a window; `None` if
 /// the chunk is too short to judge by, or for the judgement to pay.
 pub(crate) fn sample<'a>(chunk: &Chunk<'a>, window: usize) -> Option<Chunk<'a>> {
     const LENGTH: usize = 6 << 10;
     /// There are other chunks to come that the judgement is good for.
     const LEAST: usize = 16 << 10;
-    const LEAST_WHOLE: usize = 48 << 10;
+    const LEAST_WHOLE: usize = 32 << 10;
     let least = if chunk.last { LEAST_WHOLE } else { LEAST };
     let input = chunk.input;
     let start = (input.len().checked_sub(LENGTH)?) / 2;
@@ -82,7 +79,7 @@ pub(crate) fn sample<'a>(chunk: &Chunk<'a>, window: usize) -> Option<Chunk<'a>> 
     })
 }
 
-/// Whether ISA-L's output for a sample says that all of its output is short enough: the sample may be better than the rest.
+/// Whether an engine's output for a sample says that all of its output is short enough: the sample may be better than the rest.
 pub(crate) const fn is_short_enough(bytes: usize, of_rival: usize) -> bool {
     bytes * 100 <= of_rival * 98
 }
