@@ -19,6 +19,7 @@ fuzz_target!(|input: (Vec<(u8, Vec<u8>)>, [u8; 4])| {
         mem_level: choices[2] % 9 + 1,
         strategy: Strategy::from_number(i32::from(choices[3] % 8)).unwrap_or(Strategy::Default),
         tuning: None,
+        narrow: None,
     };
     let plain: Vec<u8> = parts.iter().flat_map(|(_, part)| part.iter().copied()).collect();
     let packed = pack(&settings, &parts, &plain);

@@ -31,6 +31,7 @@ fuzz_target!(|input: (Vec<Act>, [u8; 5])| {
         mem_level: choices[2] % 9 + 1,
         strategy: Strategy::from_number(i32::from(choices[3] % 8)).unwrap_or(Strategy::Default),
         tuning: None,
+        narrow: None,
     };
     let mut memory = vec![0xa5_u8; Deflate::least_memory(&settings) + usize::from(choices[4]) * 512];
     let region = NonNull::new(memory.as_mut_ptr()).expect("a vector is somewhere");

@@ -69,6 +69,9 @@ pub struct EnvoyCase {
     pub cert: Option<KeyKind>,
     /// Of compression; Envoy's default unless given.
     pub level: Option<u8>,
+    /// Whether the accelerated side may compress in a window of 32 KiB, larger than Envoy's default.
+    #[serde(rename = "window", serialize_with = "window")]
+    pub full_window: bool,
     /// The page's length in bytes.
     pub size: Option<usize>,
     pub concurrency: usize,
@@ -76,11 +79,11 @@ pub struct EnvoyCase {
 
 impl EnvoyCase {
     pub(super) fn of(work: Work, concurrency: usize) -> Self {
-        Self { work, cert: None, level: None, size: None, concurrency }
+        Self { work, cert: None, level: None, full_window: false, size: None, concurrency }
     }
 
     /// Whether Envoy compresses in it.
-    fn compresses(&self) -> bool {
+    pub(super) fn compresses(&self) -> bool {
         matches!(self.work, Work::Gzip | Work::RoundTrip)
     }
 }
@@ -95,7 +98,8 @@ impl Case for EnvoyCase {
             self.work.to_string(),
             self.cert.map_or_else(none, |cert| cert.to_string()),
             self.size.map_or_else(none, size_name),
-            self.level.map_or(level, |level| level.to_string()),
+            self.level.map_or(level, |level| level.to_string())
+                + if self.full_window { ", full window" } else { "" },
             self.concurrency.to_string(),
         ]
     }
@@ -109,6 +113,10 @@ impl Case for EnvoyCase {
 
 fn name<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
+}
+
+fn window<S: Serializer>(is_full: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    if *is_full { serializer.serialize_str("full") } else { serializer.serialize_none() }
 }
 
 fn optional_name<S: Serializer>(value: &Option<impl Display>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -132,9 +140,12 @@ mod tests {
         assert_eq!(
             serde_json::to_value(case).unwrap(),
             serde_json::json!({
-                "work": "round-trip", "cert": "p-256", "level": null, "size": 102_400, "concurrency": 64
+                "work": "round-trip", "cert": "p-256", "level": null, "window": null, "size": 102_400, "concurrency": 64
             })
         );
         assert_eq!(case.title(), "round-trip · p-256 · 100KB · default · 64 conn.");
+        let full = EnvoyCase { full_window: true, ..case };
+        assert_eq!(full.title(), "round-trip · p-256 · 100KB · default, full window · 64 conn.");
+        assert_eq!(serde_json::to_value(full).unwrap()["window"], "full");
     }
 }

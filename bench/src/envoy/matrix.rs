@@ -57,10 +57,17 @@ impl Matrix {
             self.concurrencies.iter().copied().map(case)
         };
         let mut cases: Vec<_> = pages(Work::Plain, None).collect();
-        cases.extend(self.levels.iter().flat_map(|level| pages(Work::Gzip, *level)));
+        let in_full = |case: EnvoyCase| EnvoyCase { full_window: true, ..case };
+        for level in &self.levels {
+            cases.extend(pages(Work::Gzip, *level));
+            cases.extend(pages(Work::Gzip, *level).map(in_full));
+        }
         cases.extend(pages(Work::Gunzip, None));
         cases.extend(self.certs.iter().flat_map(|cert| connections(Work::Handshake, *cert, None)));
-        cases.extend(self.certs.iter().flat_map(|cert| connections(Work::RoundTrip, *cert, Some(PAGE))));
+        for cert in &self.certs {
+            cases.extend(connections(Work::RoundTrip, *cert, Some(PAGE)));
+            cases.extend(connections(Work::RoundTrip, *cert, Some(PAGE)).map(in_full));
+        }
         cases.retain(|case| self.works.contains(&case.work));
         cases
     }
@@ -72,7 +79,7 @@ mod tests {
 
     #[test]
     fn every_part_and_the_whole_are_there() {
-        for (matrix, count) in [(Matrix::quick(), 1 + 2 + 1 + 2 + 2), (Matrix::full(), 3 + 9 + 3 + 9 + 9)] {
+        for (matrix, count) in [(Matrix::quick(), 1 + 4 + 1 + 2 + 4), (Matrix::full(), 3 + 18 + 3 + 9 + 18)] {
             let cases = matrix.cases();
             assert_eq!(cases.len(), count);
             for work in Work::ALL {

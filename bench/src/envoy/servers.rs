@@ -69,7 +69,11 @@ impl Servers {
             Work::Handshake => spec,
             _ => spec.http_lines(&manager(case)).main_lines(&cluster(origin.address(), behind.is_some())),
         };
-        let accelerated = spec.clone().launcher(Launcher::Hasten { exe: options.hasten.clone() });
+        let window = if case.full_window { "full" } else { "configured" };
+        let accelerated = spec
+            .clone()
+            .env("HASTEN_GZIP_WINDOW", window)
+            .launcher(Launcher::Hasten { exe: options.hasten.clone() });
         Ok(Self {
             case,
             stock: options.baseline.server(spec).start()?,
@@ -82,7 +86,7 @@ impl Servers {
 
     /// The same servers for `case`, if they suit it and are still alive.
     pub(super) fn reuse(mut self, case: EnvoyCase) -> Option<Self> {
-        let kind = |case: &EnvoyCase| (case.work, case.cert, case.level);
+        let kind = |case: &EnvoyCase| (case.work, case.cert, case.level, case.full_window);
         let suits = kind(&case) == kind(&self.case);
         (suits && self.stock.is_alive() && self.hasten.is_alive()).then_some(self)
     }

@@ -129,7 +129,8 @@ impl Report {
                 let program = Program::inspect(program, &Environment::current()).map_err(Failure::lookup)?;
                 let plan = Plan::new(&host.cpu, &program, &config, &surroundings);
                 let node = NodeReport::new(&program, &host, &plan, &surroundings);
-                let envoy = EnvoyReport::new(&program, &args.program[1..]);
+                let has_chosen_window = config.gzip.full_window || surroundings.gzip_window.is_some();
+                let envoy = EnvoyReport::new(&program, &args.program[1..], has_chosen_window);
                 Some(ProgramReport { envoy, ..ProgramReport::new(program, plan, node) })
             }
         };

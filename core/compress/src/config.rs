@@ -13,12 +13,17 @@ const VERIFY: &str = "HASTEN_GZIP_VERIFY";
 /// The engines that may be used, such as `isal,libdeflate`; the original is always allowed.
 const ENGINES: &str = "HASTEN_GZIP_ENGINES";
 
+/// `full`: matches may reach back 32 KiB where the program's configuration says less.
+const WINDOW: &str = "HASTEN_GZIP_WINDOW";
+
 #[derive(Debug)]
 pub struct Config {
     /// Whether everything that an engine has deflated is inflated again and compared.
     pub verify: bool,
     /// Whether any engine other than the original may be used.
     pub engines: bool,
+    /// Whether a window smaller than 32 KiB may be exceeded, where the owner of the stream is not told how large it is.
+    pub full_window: bool,
 }
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
@@ -35,6 +40,7 @@ impl Config {
         ours.devices.configure(device_config(Settings::of(|name| env::var(name).ok())));
         Self {
             verify: env::var_os(VERIFY).is_some_and(|value| value == "1"),
+            full_window: env::var_os(WINDOW).is_some_and(|value| value == "full"),
             engines: engines.iter().any(|kind| *kind != EngineKind::Original),
         }
     }

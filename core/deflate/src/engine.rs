@@ -69,6 +69,9 @@ pub struct Settings {
     pub strategy: Strategy,
     /// What `deflateTune` set.
     pub tuning: Option<Tuning>,
+    /// The window that the owner asked for, if he allows this larger one: the output is to be as short as zlib-ng's in
+    /// that.
+    pub narrow: Option<u8>,
 }
 
 impl Settings {
@@ -80,7 +83,14 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { level: 6, window_bits: 15, mem_level: 8, strategy: Strategy::Default, tuning: None }
+        Self {
+            level: 6,
+            window_bits: 15,
+            mem_level: 8,
+            strategy: Strategy::Default,
+            tuning: None,
+            narrow: None,
+        }
     }
 }
 

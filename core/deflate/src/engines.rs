@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use hasten_guard::clock::boot_ns;
 
-pub(crate) use self::job::Job;
+pub(crate) use self::job::{Job, Serving};
 use crate::breaker::{Breakers, Clock};
 use crate::devices::Devices;
 use crate::engine::{self, Chunk, EngineKind, Settings, Written};

@@ -1,6 +1,7 @@
 //! Which engine compresses a chunk.
 
 mod nature;
+pub(crate) mod wide;
 
 use self::nature::Nature;
 use crate::engine::bucket::Bucket;
@@ -57,6 +58,8 @@ pub struct Choice {
     pub dense: usize,
     /// Use it only if it makes a piece of the chunk shorter than the next choice does.
     pub on_trial: bool,
+    /// Use it only if it makes a piece of the stream shorter than zlib-rs does with these settings.
+    pub against: Option<Settings>,
 }
 
 impl Choice {
@@ -94,15 +97,27 @@ impl Engines {
         let has_room = stack::has_room();
         // Where small windows are asked for, the original is zlib-ng, whose output is smaller than zlib's and our own engine's.
         let is_stock_zlib = !self.has_small_windows();
-        let serves = move |kind: &EngineKind| {
+        let serves_at_all = move |kind: &EngineKind| {
             (has_room || *kind == EngineKind::Original)
                 && self.is_usable(*kind)
                 && serves(*kind, &settings, chunk)
                 && (!takes_much_stack(*kind) || !stack::is_alternate())
-                && (*kind != EngineKind::Bucket || is_stock_zlib)
         };
+        let serves =
+            move |kind: &EngineKind| serves_at_all(kind) && (*kind != EngineKind::Bucket || is_stock_zlib);
         let nature = Nature::of(chunk, settings.level);
         let length = chunk.input.len();
+        let wide = wide::choices(&settings, chunk, nature).into_iter().flatten();
+        let dense_wide = if self.is_usable(EngineKind::ZlibRs) { length / wide::DENSITY } else { 0 };
+        let wide = wide
+            .filter(move |choice| serves_at_all(&choice.kind))
+            .map(move |choice| Choice { dense: dense_wide, ..choice });
+        // The others do as they would in the window that was asked for.
+        let settings = Settings {
+            window_bits: settings.narrow.unwrap_or(settings.window_bits),
+            narrow: None,
+            ..settings
+        };
         let dense = move || {
             let has_rival = self.is_usable(EngineKind::ZlibRs);
             if has_rival { length / density(settings.level, nature) } else { 0 }
@@ -113,6 +128,7 @@ impl Engines {
             least: 0,
             dense: dense(),
             on_trial: true,
+            against: None,
         };
         let may_count = nature == Nature::Counters && length >= SHORT_FOR_COUNTERS;
         let is_ours = self.has_small_windows() && is_plain(&settings) || is_ours(&settings, chunk);
@@ -123,6 +139,7 @@ impl Engines {
             .map(move |kind| Choice {
                 kind,
                 on_trial: false,
+                against: None,
                 settings: translate(kind, settings, nature),
                 least: if kind == EngineKind::Isal && nature == Nature::Noise {
                     length - length / 50
@@ -134,7 +151,7 @@ impl Engines {
                     _ => 0,
                 },
             });
-        counting.into_iter().chain(ordinary)
+        wide.chain(counting).chain(ordinary)
     }
 }
 
@@ -161,7 +178,7 @@ pub fn rival(settings: &Settings, length: usize, written: usize) -> Choice {
     let is_quick = matches!(settings.level, 2..=7) && written < length / DENSEST;
     let kind = if is_quick { EngineKind::Original } else { EngineKind::ZlibRs };
     let settings = translate(kind, *settings, Nature::Text);
-    Choice { kind, settings, least: 0, dense: 0, on_trial: false }
+    Choice { kind, settings, least: 0, dense: 0, on_trial: false, against: None }
 }
 
 fn order(

@@ -13,7 +13,7 @@ mod tests;
 
 pub use self::tally::{Tally, Work};
 use crate::engine::{Bits, Settings};
-use crate::engines::Engines;
+use crate::engines::{Engines, Serving};
 use crate::header::{self, GzipHeader, GzipHeaderBytes, Wrapper};
 use crate::store::Store;
 
@@ -135,6 +135,8 @@ pub struct Deflate {
     small_flushes: u8,
     /// Whether our own engine compressed the last chunk.
     is_by_bucket: bool,
+    /// Which engines' output is short enough, once that is known; only with a larger window than was asked for.
+    serving: Serving,
     check: u32,
     dictionary: Option<u32>,
     total_in: u64,
@@ -172,6 +174,7 @@ impl Deflate {
             marked: None,
             small_flushes: 0,
             is_by_bucket: false,
+            serving: [None; 2],
             check: wrapper.initial_check(),
             dictionary: None,
             total_in: 0,
@@ -198,6 +201,7 @@ impl Deflate {
         self.marked = None;
         self.small_flushes = 0;
         self.is_by_bucket = false;
+        self.serving = [None; 2];
         self.check = self.wrapper.initial_check();
         self.dictionary = None;
         self.total_in = 0;

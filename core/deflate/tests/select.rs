@@ -157,6 +157,36 @@ fn small_windows_are_served_on_request() {
     assert_eq!(among(&engines, &filtered, 0, 20_000)[0], Original);
 }
 
+/// The window of 32 KiB in place of one of 4.
+#[test]
+fn a_larger_window_than_was_asked_for_takes_less_effort() {
+    let engines = Engines::new();
+    engines.serve_small_windows();
+    let wide = |high| Settings { narrow: Some(12), ..level(high) };
+    let narrow = |high| Settings { window_bits: 12, ..level(high) };
+    assert_eq!(among(&engines, &wide(1), 0, 100_000)[0], Isal);
+    for high in 2..=6 {
+        let kinds = among(&engines, &wide(high), 0, 100_000);
+        assert_eq!(kinds[..2], [Isal, ours()], "{high}");
+        assert_eq!(kinds[2..], among(&engines, &narrow(high), 0, 100_000), "the others are as before");
+    }
+    // What fits the small window, and short pieces behind others, are as before.
+    assert_eq!(among(&engines, &wide(6), 0, 4096), among(&engines, &narrow(6), 0, 4096));
+    assert_eq!(among(&engines, &wide(6), 32_768, 3000)[0], among(&engines, &narrow(6), 4096, 3000)[0]);
+    assert_eq!(among(&engines, &wide(6), 32_768, 8000)[0], Isal);
+    // Between the small window and the full one only ISA-L was found to pay.
+    let between = Settings { narrow: Some(14), ..level(6) };
+    assert_eq!(among(&engines, &between, 0, 100_000)[..2], [Isal, Libdeflate]);
+    let text = b"many words, some of them twice ".repeat(4000);
+    let chunk = Chunk { before: Bits::NONE, history: &[], input: &text, last: true };
+    let choices: Vec<_> = engines.choose(&wide(6), &chunk).collect();
+    let rival = choices[0].against.expect("ISA-L has a rival");
+    assert_eq!((rival.level, rival.window_bits), (6, 12));
+    assert_eq!(choices[1].against, Some(rival));
+    assert!(choices[2..].iter().all(|choice| choice.against.is_none()));
+    assert!(engines.choose(&wide(1), &chunk).all(|choice| choice.against.is_none()));
+}
+
 #[test]
 fn nobody_is_asked_who_is_switched_off() {
     static DISABLED: AtomicU8 = AtomicU8::new(0);

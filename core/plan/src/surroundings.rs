@@ -47,6 +47,7 @@ const VARIABLES: [&str; 37] = [
     DISABLE,
     "HASTEN_GZIP_ENGINES",
     "HASTEN_GZIP_VERIFY",
+    "HASTEN_GZIP_WINDOW",
     "HASTEN_LIBDIR",
     "HASTEN_NODE_CACHE",
     "HASTEN_NODE_CACHE_LIMIT",
@@ -101,6 +102,8 @@ pub struct Surroundings {
     pub gzip_verify: Option<OsString>,
     /// `HASTEN_GZIP_ENGINES`, which wins over the configuration file.
     pub gzip_engines: Option<OsString>,
+    /// `HASTEN_GZIP_WINDOW`, which wins over the configuration file.
+    pub gzip_window: Option<OsString>,
     /// `HASTEN_DEVICES` and the settings beside it, each of which wins over the configuration file.
     pub devices: Option<OsString>,
     pub device_timeout: Option<OsString>,
@@ -158,6 +161,7 @@ impl Surroundings {
             tls_break_even: variable("HASTEN_TLS_BREAK_EVEN"),
             gzip_verify: variable(gzip::VERIFY),
             gzip_engines: variable(gzip::ENGINE_LIST),
+            gzip_window: variable(gzip::WINDOW),
             devices: variable(devices::SWITCH),
             device_timeout: variable(devices::TIMEOUT),
             device_retry: variable(devices::RETRY),
@@ -191,10 +195,11 @@ impl Surroundings {
     /// Rejects values that the libraries would silently ignore.
     pub fn validate(&self) -> Result<(), ConfigError> {
         type Check = fn(&str) -> Result<(), (String, String)>;
-        let checks: [(&'static str, &Option<OsString>, Check); 10] = [
+        let checks: [(&'static str, &Option<OsString>, Check); 11] = [
             ("HASTEN_TLS_BREAK_EVEN", &self.tls_break_even, tls::check_break_even),
             (gzip::VERIFY, &self.gzip_verify, gzip::check_verify),
             (gzip::ENGINE_LIST, &self.gzip_engines, gzip::check_engines),
+            (gzip::WINDOW, &self.gzip_window, gzip::check_window),
             (devices::SWITCH, &self.devices, devices::check_switch),
             (devices::TIMEOUT, &self.device_timeout, devices::check_timeout),
             (devices::RETRY, &self.device_retry, devices::check_retry),

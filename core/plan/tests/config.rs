@@ -21,7 +21,7 @@ fn complaint(text: &str) -> (String, String) {
 fn accepts_everything_that_is_documented() {
     let config = parse(
         "[run]\nstrict = true\nonly = [\"tls\"]\nwithout = []\n[tls]\nenabled = true\n[tls.break_even]\nrsa-2048-sign = 0x3\n\
-         [gzip]\nenabled = true\nverify = true\nengines = [\"isal\", \"zlib-rs\"]\n\
+         [gzip]\nenabled = true\nverify = true\nengines = [\"isal\", \"zlib-rs\"]\nwindow = \"full\"\n\
          [devices]\nuse = [\"qpl\"]\ntimeout_ms = 0x14\nretry_ms = [1, 3_600_000]\nlibraries = \"/usr\"\n\
          [node]\nenabled = true\ncache = \"read\"\ngc_record = true\ngc_advice = \"advice.json\"\n\
          options = [\"--maglev\"]\nthreadpool = 8\ncompile_cache = true\n\
@@ -33,6 +33,7 @@ fn accepts_everything_that_is_documented() {
     assert_eq!(config.tls.break_even["rsa-2048-sign"], 3);
     assert!(config.gzip.verify && !config.gzip.verify_always);
     assert_eq!(config.gzip.engines, ["isal", "zlib-rs"]);
+    assert!(config.gzip.full_window);
     assert_eq!((config.devices.timeout_ms, config.devices.retry_ms), (Some(20), Some((1, 3_600_000))));
     assert_eq!((config.node.cache, config.node.gc_record), (NodeCache::Read, true));
     assert_eq!(

@@ -116,7 +116,7 @@ fn the_kill_switch_and_the_file_leave_out_one_of_two() {
 #[test]
 fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
     let (_directory, surroundings) = installed(&LIBRARIES);
-    let file = "[gzip]\nverify = true\nengines = ['zlib-rs', 'isal']";
+    let file = "[gzip]\nverify = true\nengines = ['zlib-rs', 'isal']\nwindow = 'full'";
     let variables = |file: &str, verify_always: bool, surroundings: &Surroundings| {
         let mut config = Config::parse(file, Path::new("hasten.toml")).unwrap();
         config.gzip.verify_always = verify_always;
@@ -126,11 +126,14 @@ fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
     };
     let verify = ("HASTEN_GZIP_VERIFY", OsString::from("1"));
     let engines = ("HASTEN_GZIP_ENGINES", OsString::from("zlib-rs,isal"));
+    let window = ("HASTEN_GZIP_WINDOW", OsString::from("full"));
     assert_eq!(variables("", false, &surroundings), []);
-    assert_eq!(variables(file, false, &surroundings), [verify.clone(), engines]);
+    assert_eq!(variables("[gzip]\nwindow = 'configured'", false, &surroundings), []);
+    assert_eq!(variables(file, false, &surroundings), [verify.clone(), engines, window]);
     let own = Surroundings {
         gzip_verify: Some("0".into()),
         gzip_engines: Some("isal".into()),
+        gzip_window: Some("configured".into()),
         ..surroundings.clone()
     };
     assert_eq!(variables(file, false, &own), []);
@@ -157,6 +160,13 @@ fn variables_that_the_library_would_ignore_are_refused() {
         "HASTEN_GZIP_ENGINES: unknown engine `libdeflat`; did you mean `libdeflate`?"
     );
     assert!(complaint(&engines(",")).contains("names no engine"));
+    let window = |value: &str| Surroundings { gzip_window: Some(value.into()), ..Surroundings::default() };
+    assert!(window("full").validate().is_ok() && window("configured").validate().is_ok());
+    assert_eq!(
+        complaint(&window("32")),
+        "HASTEN_GZIP_WINDOW: `32` is neither `configured` nor `full`; write `full` to let matches reach back 32 KiB in \
+         Envoy, or unset it"
+    );
 }
 
 #[test]

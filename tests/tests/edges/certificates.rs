@@ -9,7 +9,7 @@ use hasten_bench::server::{ServerKind, ServerSpec};
 use hasten_telemetry::{Algorithm, Reason};
 use hasten_tests::client::{Client, Proof};
 use hasten_tests::openssl::s_client;
-use hasten_tests::pki::{Pki, files, self_sign};
+use hasten_tests::pki::{Pki, stapled};
 use hasten_tests::{Subject, parallel, same_as_stock, tools};
 
 /// Server names, one that nobody has, and none at all.
@@ -259,34 +259,6 @@ fn a_stapled_response_reaches_the_client() {
             assert!(stapled, "{kind}: {essence:?}");
         }
     }
-}
-
-/// A certificate, and its authority's signed statement that it is good.
-fn stapled(pki: &Pki) -> (Certificate, PathBuf) {
-    let openssl = || Command::new(tools::tool("openssl", "openssl"));
-    let path = |name: &str| pki.dir().join(name);
-    let (ca, ca_key, leaf, key) = (path("ca.pem"), path("ca.key"), path("leaf.pem"), path("leaf.key"));
-    for key in [&ca_key, &key] {
-        let options = ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out"];
-        tools::run(openssl().args(options).arg(key));
-    }
-    tools::run(
-        openssl().args(["req", "-x509", "-new", "-subj", "/CN=ca", "-key"]).arg(&ca_key).arg("-out").arg(&ca),
-    );
-    let authority = ["-CA", ca.to_str().unwrap(), "-CAkey", ca_key.to_str().unwrap(), "-set_serial", "0x11"];
-    self_sign(&key, &leaf, &authority);
-
-    let index = pki.write("index", "V\t350101000000Z\t\t11\tunknown\t/CN=localhost\n");
-    let response = path("response.der");
-    let mut ocsp = openssl();
-    ocsp.arg("ocsp").arg("-index").arg(&index).arg("-CA").arg(&ca).arg("-rsigner").arg(&ca);
-    ocsp.arg("-rkey").arg(&ca_key).arg("-issuer").arg(&ca).arg("-cert").arg(&leaf);
-    tools::run(ocsp.args(["-ndays", "7", "-respout"]).arg(&response));
-
-    let bundle = [&leaf, &key, &ca].map(|file| fs::read_to_string(file).unwrap()).concat();
-    let certificate = files(&leaf, &key, &ca);
-    fs::write(&certificate.bundle, bundle).unwrap();
-    (certificate, response)
 }
 
 /// A key in a PKCS#11 token beside one in a file: the first is left alone, the second is batched.

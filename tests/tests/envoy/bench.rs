@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::subject::{RELEASES, build};
 
-/// The report of a comparison with one row, in which nothing has failed.
-fn report(arguments: &[&str]) -> Value {
+/// The report of a comparison with so many rows, in which nothing has failed.
+fn report(arguments: &[&str], count: usize) -> Value {
     let directory = tempfile::tempdir().expect("a directory");
     let envoy = build(RELEASES[0]).parent().expect("a directory").to_owned();
     let path = [envoy.as_os_str(), &std::env::var_os("PATH").unwrap_or_default()].join(OsStr::new(":"));
@@ -25,16 +25,16 @@ fn report(arguments: &[&str]) -> Value {
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!((&report["host"]["envoy"], &report["complete"]), (&json!(RELEASES[0]), &json!(true)));
     let rows = report["rows"].as_array().expect("rows");
-    assert_eq!(rows.len(), 1);
-    for side in ["stock", "hasten"] {
-        assert_eq!(rows[0][side]["failures"], json!(0));
+    assert_eq!(rows.len(), count);
+    for (row, side) in rows.iter().flat_map(|row| [(row, "stock"), (row, "hasten")]) {
+        assert_eq!(row[side]["failures"], json!(0), "{row}");
     }
     report
 }
 
 #[test]
 fn handshakes_of_an_envoy_on_the_path_are_measured() {
-    let report = report(&["tls", "--server", "envoy", "--cert", "p-384", "--concurrency", "32"]);
+    let report = report(&["tls", "--server", "envoy", "--cert", "p-384", "--concurrency", "32"], 1);
     let row = &report["rows"][0];
     assert_eq!((&row["server"], &row["cert"]), (&json!("envoy"), &json!("p-384")));
 }
@@ -42,10 +42,11 @@ fn handshakes_of_an_envoy_on_the_path_are_measured() {
 #[test]
 fn round_trips_are_measured() {
     let arguments = ["envoy", "--work", "round-trip", "--cert", "p-256", "--concurrency", "32"];
-    let report = report(&arguments);
-    let row = &report["rows"][0];
-    assert_eq!(
-        (&row["work"], &row["cert"], &row["size"]),
-        (&json!("round-trip"), &json!("p-256"), &json!(102_400))
-    );
+    let report = report(&arguments, 2);
+    for (row, window) in report["rows"].as_array().expect("rows").iter().zip([json!(null), json!("full")]) {
+        assert_eq!(
+            (&row["work"], &row["cert"], &row["size"], &row["window"]),
+            (&json!("round-trip"), &json!("p-256"), &json!(102_400), &window)
+        );
+    }
 }

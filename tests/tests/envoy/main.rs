@@ -8,5 +8,7 @@ mod life;
 mod lock;
 mod releases;
 mod rude;
+mod starts;
 mod subject;
 mod tls;
+mod window;

@@ -33,6 +33,8 @@ pub(crate) enum How<'a> {
     Stock,
     /// By `hasten run`, with these variables.
     Accelerated(&'a [(&'a str, &'a str)]),
+    /// By `hasten run` of a script that starts what its arguments say.
+    By(&'a Path),
     /// With the library, whatever the plan says of it.
     Preloaded,
 }
@@ -96,6 +98,11 @@ impl Place {
                 command.env("LD_PRELOAD", product::envoy_library());
                 command
             }
+            How::By(script) => {
+                let mut command = Command::new(product::hasten());
+                command.args(["run", "--quiet", "--"]).arg(script).arg(build);
+                command
+            }
             How::Accelerated(variables) => {
                 let mut command = Command::new(product::hasten());
                 command.args(["run", "--quiet", "--"]).arg(build).envs(variables.iter().copied());
@@ -109,7 +116,7 @@ impl Place {
         Envoy { child: command.spawn().expect("Envoy"), socket, log }
     }
 
-    fn config(&self, socket: &Path, gzip: &Value) -> Value {
+    pub(crate) fn config(&self, socket: &Path, gzip: &Value) -> Value {
         const TYPE: &str = "type.googleapis.com/envoy.extensions";
         let mut library = json!({"@type": format!("{TYPE}.compression.gzip.compressor.v3.Gzip")});
         for (name, value) in gzip.as_object().expect("settings") {
@@ -188,6 +195,11 @@ impl Envoy {
 
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// The process that was started: that of Envoy, unless a script started it.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn counters(&self) -> Counters {

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+use std::process::Command;
 use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -13,9 +14,10 @@ use hasten_bench::certificates::{Certificate, KeyKind};
 use hasten_bench::drive::{self, Group, Load, Outcome, Protocol, Target};
 use hasten_telemetry::{Algorithm, Event};
 use hasten_tests::client::Client;
+use hasten_tests::effort::effort;
 use hasten_tests::openssl::s_client;
-use hasten_tests::pki::Pki;
-use hasten_tests::wait;
+use hasten_tests::pki::{self, Pki};
+use hasten_tests::{tools, wait};
 use rustls::crypto::aws_lc_rs::kx_group;
 use rustls::{HandshakeKind, ProtocolVersion, version};
 use serde_json::{Value, json};
@@ -326,6 +328,92 @@ fn openssls_client_sees_what_it_sees_of_stock() {
     }
 }
 
+/// The key is in the configuration itself, and a statement of the authority in a file.
+#[test]
+fn a_stapled_response_reaches_the_client_of_an_inline_key() {
+    let pki = Pki::new();
+    let (certificate, response) = pki::stapled(&pki);
+    let mut context = full(&certificate);
+    let inline = |path| json!({"inline_string": fs::read_to_string(path).expect("a file")});
+    context["common_tls_context"]["tls_certificates"][0] = json!({
+        "certificate_chain": inline(&certificate.chain),
+        "private_key": inline(&certificate.key),
+        "ocsp_staple": {"filename": response},
+    });
+    let outcome = same_as_stock(&context, |address| {
+        let ask =
+            |number: usize| s_client(address, &["-status", ["-tls1_2", "-tls1_3"][number % 2]]).essence();
+        (0..8).map(ask).collect::<Vec<_>>()
+    });
+    let is_stapled = |essence: &Vec<String>| {
+        essence.iter().any(|line| line.starts_with("OCSP Response Status successful"))
+    };
+    assert!(outcome.iter().all(is_stapled), "{outcome:?}");
+}
+
+/// Envoy has none for TCP: a client that has a session, and something to say at once, must wait.
+#[test]
+fn early_data_is_not_offered() {
+    let pki = Pki::new();
+    let certificate = pki.certificate(KeyKind::Rsa2048);
+    let data = pki.write("early", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let outcome = same_as_stock(&context(&certificate), |address| {
+        let ask = |number: usize| {
+            let session = pki.dir().join(format!("session-{number}"));
+            let file = session.to_str().expect("text");
+            let first = s_client(address, &["-tls1_3", "-sess_out", file]).essence();
+            let early = ["-tls1_3", "-sess_in", file, "-early_data", data.to_str().expect("text")];
+            (first, s_client(address, &early).essence())
+        };
+        (0..6).map(ask).collect::<Vec<_>>()
+    });
+    for (_, second) in outcome {
+        assert!(second.iter().any(|line| line == "Early data was not sent"), "{second:?}");
+        assert!(second.iter().any(|line| line == "served true"), "{second:?}");
+    }
+}
+
+#[test]
+fn curl_and_h2load_see_what_they_see_of_stock() {
+    let pki = Pki::new();
+    let certificate = pki.certificate(KeyKind::Rsa2048);
+    let by_curl = |address: SocketAddr, options: &[&str]| {
+        let mut curl = Command::new(tools::tool("curl", "curl"));
+        curl.args([
+            "--silent",
+            "--show-error",
+            "--max-time",
+            "30",
+            "--write-out",
+            " %{http_version} %{http_code}",
+        ]);
+        curl.arg("--cacert")
+            .arg(&certificate.root)
+            .args(["--resolve", &format!("localhost:{}:127.0.0.1", address.port())]);
+        let output =
+            curl.args(options).arg(format!("https://localhost:{}/", address.port())).output().expect("curl");
+        (output.status.code(), String::from_utf8(output.stdout).expect("text"))
+    };
+    let by_h2load = |address: SocketAddr| {
+        let mut h2load = Command::new(tools::tool("h2load", "nghttp2-client"));
+        h2load.args(["-n", "400", "-c", "40", "-m", "2", &format!("https://{address}/")]);
+        let text = String::from_utf8(tools::run(&mut h2load).stdout).expect("text");
+        let is_told = |line: &&str| line.starts_with("requests:") || line.starts_with("status codes:");
+        text.lines().filter(is_told).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut context = full(&certificate);
+    context["common_tls_context"]["alpn_protocols"] = json!(["h2", "http/1.1"]);
+    let outcome = same_as_stock(&context, |address| {
+        let curls =
+            [&["--http1.1"][..], &["--http2"], &["--tls-max", "1.2"], &["--tlsv1.3"], &["--tls-max", "1.1"]];
+        let curls = curls.repeat(2).into_iter().map(|options| by_curl(address, options)).collect::<Vec<_>>();
+        (by_h2load(address), curls)
+    });
+    assert!(outcome.0[0].contains(" 400 succeeded, 0 failed"), "{outcome:?}");
+    assert_eq!(outcome.1[1], (Some(0), "It works. 2 200".to_owned()));
+    assert!(outcome.1[4].0 != Some(0), "{outcome:?}");
+}
+
 /// A client that has said this, and nothing more.
 fn say(address: SocketAddr, hello: &[u8]) -> TcpStream {
     let mut socket = TcpStream::connect(address).expect("a connection");
@@ -354,7 +442,8 @@ fn connections_that_go_away_leave_nothing_behind() {
     };
     leave(8);
     let before = envoy.footprint();
-    leave(64);
+    // 10,000 of them in `make thorough`.
+    leave(effort(64, 320));
     wait::until("all descriptors to be closed", || envoy.footprint().descriptors <= before.descriptors);
     let after = envoy.footprint();
     assert!(after.resident_kib < before.resident_kib + 16 * 1024, "{before:?}, then {after:?}");
@@ -450,7 +539,7 @@ fn certificate_is_replaced_under_load() {
     let client = Client::trusting(&certificates[0].root).build();
     let is_over = AtomicBool::new(false);
     let served = thread::scope(|scope| {
-        let clients: Vec<_> = (0..24)
+        let clients: Vec<_> = (0..effort(24, 200))
             .map(|_| {
                 scope.spawn(|| {
                     let mut seen = Vec::new();

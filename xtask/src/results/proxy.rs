@@ -10,6 +10,9 @@ pub(super) struct Row {
     work: String,
     cert: Option<String>,
     level: Option<u8>,
+    /// `full`: larger than Envoy's default on the accelerated side.
+    #[serde(default)]
+    window: Option<String>,
     size: Option<u64>,
     concurrency: u32,
     pub(super) stock: Side,
@@ -49,7 +52,8 @@ pub(super) fn everything(results: &Results<Row>) -> String {
             row.work,
             row.cert.as_ref().map_or_else(none, |cert| cert.to_uppercase()),
             row.size.map_or_else(none, |size| format!("{} KB", size >> 10)),
-            row.level.map_or(level, |level| level.to_string()),
+            row.level.map_or(level, |level| level.to_string())
+                + if row.window.is_some() { ", full window" } else { "" },
             row.concurrency,
             time(stock.server_cpu_us_per_op),
             time(hasten.server_cpu_us_per_op),

@@ -18,14 +18,18 @@ pub(super) struct EnvoyReport {
 
 impl EnvoyReport {
     /// Reads the configuration that the arguments name, if the program is Envoy.
-    pub(super) fn new(program: &Program, arguments: &[OsString]) -> Option<Self> {
+    pub(super) fn new(program: &Program, arguments: &[OsString], has_chosen_window: bool) -> Option<Self> {
         if program.kind != Kind::Envoy || arguments.is_empty() {
             return None;
         }
         let arguments: Vec<_> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         Some(match knob::suggest_for_envoy(&arguments, cpus) {
-            Ok(suggestions) => Self { suggestions, unread: None },
+            Ok(mut suggestions) => {
+                // Whoever has chosen need not be asked.
+                suggestions.retain(|suggestion| !has_chosen_window || suggestion.file != "hasten.toml");
+                Self { suggestions, unread: None }
+            }
             Err(why) => Self { suggestions: Vec::new(), unread: Some(why) },
         })
     }

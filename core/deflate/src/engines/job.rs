@@ -4,10 +4,13 @@ use hasten_guard::breaker::Permit;
 
 use super::Engines;
 use crate::engine::{Chunk, EngineKind, Settings, Written};
-use crate::select::{self, Choice};
+use crate::select::{self, Choice, wide};
 use crate::stream::Tally;
 use crate::watch::Watch;
 use crate::{savings, stored, verify};
+
+/// What is known of ISA-L, and of the engine that is asked after it.
+pub(crate) type Serving = [Option<bool>; 2];
 
 /// A chunk to compress: how, by which engines, and where the work is counted.
 #[derive(Debug)]
@@ -18,6 +21,8 @@ pub(crate) struct Job<'a> {
     /// Whether every result is checked before it is used.
     pub(crate) verifies: bool,
     pub(crate) tally: &'a mut Tally,
+    /// Which engines serve a stream with a larger window than was asked for, as far as a chunk of it has shown that.
+    pub(crate) serving: &'a mut Serving,
 }
 
 /// An engine's result for the chunk.
@@ -69,6 +74,11 @@ impl Job<'_> {
             if choice.on_trial && !choices.peek().is_some_and(|next| self.is_better(&choice, next)) {
                 continue;
             }
+            if let Some(rival) = &choice.against
+                && !self.is_short_enough(&choice, rival)
+            {
+                continue;
+            }
             let Some(attempt) = self.attempt(choice, out) else { continue };
             if self.is_right(&attempt, out) {
                 return Some(attempt);
@@ -91,6 +101,28 @@ impl Job<'_> {
         let mut out = self.engines.output(piece.input.len())?;
         let bytes = self.timed(choice, &piece, &mut out)?.bytes;
         Some((bytes, self.timed(next, &piece, &mut out)?.bytes))
+    }
+
+    /// Whether `choice` makes the stream as short as zlib-rs does with the rival's settings, as far as one of its chunks has
+    /// shown.
+    fn is_short_enough(&mut self, choice: &Choice, rival: &Settings) -> bool {
+        let at = usize::from(choice.kind != EngineKind::Isal);
+        if self.serving[at].is_none() {
+            self.serving[at] = self.judge(choice, rival);
+        }
+        self.serving[at] == Some(true)
+    }
+
+    /// `None` if this chunk does not show it.
+    fn judge(&mut self, choice: &Choice, rival: &Settings) -> Option<bool> {
+        let sample = wide::sample(self.chunk, choice.settings.window())?;
+        let mut out = self.engines.output(sample.input.len())?;
+        let bytes = self.timed(choice, &sample, &mut out)?.bytes;
+        let settings = *rival;
+        let near = sample.history.len().saturating_sub(settings.window());
+        let sample = Chunk { history: &sample.history[near..], ..sample };
+        let rival = Choice { kind: EngineKind::ZlibRs, settings, against: None, ..*choice };
+        Some(wide::is_short_enough(bytes, self.timed(&rival, &sample, &mut out)?.bytes))
     }
 
     /// Asks an engine, unless its breaker is open. Also `None` if the result suggests that another engine is the

@@ -147,6 +147,7 @@ impl Deflate {
         }
         let chunk =
             Chunk { before: self.bits, history: &history, input: &input, last: ending == Ending::Last };
+        let mut serving = self.serving;
         let before = tally.engines[EngineKind::Bucket as usize].chunks;
         let job = Job {
             engines: self.engines,
@@ -154,11 +155,13 @@ impl Deflate {
             chunk: &chunk,
             verifies: self.verifies,
             tally: &mut *tally,
+            serving: &mut serving,
         };
         let written = job.run(&mut out);
         let is_by_bucket = tally.engines[EngineKind::Bucket as usize].chunks > before;
         drop((history, input));
         self.is_by_bucket = is_by_bucket;
+        self.serving = serving;
         Some((written, out))
     }
 

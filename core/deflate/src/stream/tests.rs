@@ -163,7 +163,11 @@ fn settings() -> impl Strategies<Value = (Settings, Wrapper, bool)> {
     (1_u8..=9, 9_u8..=15, 1_u8..=9, any::<bool>(), wrapper, any::<bool>()).prop_map(
         |(level, window_bits, mem_level, filtered, wrapper, verifies)| {
             let strategy = if filtered { Strategy::Filtered } else { Strategy::Default };
-            (Settings { level, window_bits, mem_level, strategy, tuning: None }, wrapper, verifies)
+            (
+                Settings { level, window_bits, mem_level, strategy, tuning: None, narrow: None },
+                wrapper,
+                verifies,
+            )
         },
     )
 }

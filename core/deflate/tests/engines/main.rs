@@ -82,6 +82,7 @@ fn settings() -> impl proptest::strategy::Strategy<Value = Settings> {
     let window_bits = prop_oneof![2 => Just(15), 1 => 9_u8..=15];
     (0_u8..=9, window_bits, 1_u8..=9, strategy, tuning).prop_map(
         |(level, window_bits, mem_level, strategy, tuning)| Settings {
+            narrow: None,
             level,
             window_bits,
             mem_level,

@@ -44,6 +44,10 @@ pub const ENGINES: [&str; 5] = [
 pub(crate) const VERIFY: &str = "HASTEN_GZIP_VERIFY";
 /// The engines that may be used.
 pub(crate) const ENGINE_LIST: &str = "HASTEN_GZIP_ENGINES";
+/// Whether matches may reach back further than Envoy's configuration says.
+pub(crate) const WINDOW: &str = "HASTEN_GZIP_WINDOW";
+/// Its values: what the configuration says, which is the default, or all that the format allows.
+pub const WINDOWS: [&str; 2] = ["configured", "full"];
 
 /// CPU features that the engines look for at run time, most useful first; without any of them they use plain code.
 const FASTER: [Feature; 5] =
@@ -109,6 +113,9 @@ impl Accelerator for Gzip {
         }
         if !config.gzip.engines.is_empty() && surroundings.gzip_engines.is_none() {
             variables.push((ENGINE_LIST, config.gzip.engines.join(",").into()));
+        }
+        if config.gzip.full_window && surroundings.gzip_window.is_none() {
+            variables.push((WINDOW, WINDOWS[1].into()));
         }
         variables
     }
@@ -179,6 +186,17 @@ pub(crate) fn check_verify(value: &str) -> Result<(), (String, String)> {
     match value {
         "" | "0" | "1" => Ok(()),
         other => Err((format!("`{other}` is neither 0 nor 1"), "write 1 to verify, or unset it".to_owned())),
+    }
+}
+
+pub(crate) fn check_window(value: &str) -> Result<(), (String, String)> {
+    match value {
+        "" => Ok(()),
+        known if WINDOWS.contains(&known) => Ok(()),
+        other => Err((
+            format!("`{other}` is neither `configured` nor `full`"),
+            "write `full` to let matches reach back 32 KiB in Envoy, or unset it".to_owned(),
+        )),
     }
 }
 

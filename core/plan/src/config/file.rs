@@ -113,8 +113,9 @@ impl Reader<'_> {
                 "enabled" => enabled = self.boolean("enabled", value)?,
                 "verify" => config.gzip.verify = self.boolean("verify", value)?,
                 "engines" => config.gzip.engines = self.engines(value)?,
+                "window" => config.gzip.full_window = self.gzip_window(value)?,
                 name => {
-                    let valid = ["enabled", "verify", "engines"];
+                    let valid = ["enabled", "verify", "engines", "window"];
                     return Err(self.unknown(key.span(), ("key", " in [gzip]"), name, &valid));
                 }
             }
@@ -161,6 +162,14 @@ impl Reader<'_> {
         let path = value.get_ref().as_str().filter(|path| !path.is_empty());
         let path = path.ok_or_else(|| self.wrong(key, "the path of a file", value))?;
         Ok(self.path.parent().unwrap_or(Path::new("")).join(path))
+    }
+
+    fn gzip_window(&self, value: &Value<'_>) -> Result<bool, ConfigError> {
+        match value.get_ref().as_str() {
+            Some("full") => Ok(true),
+            Some("configured") => Ok(false),
+            _ => Err(self.wrong("window", "\"configured\" or \"full\"", value)),
+        }
     }
 
     fn engines(&self, value: &Value<'_>) -> Result<Vec<String>, ConfigError> {

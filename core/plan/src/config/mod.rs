@@ -61,6 +61,8 @@ pub struct GzipConfig {
     pub verify_always: bool,
     /// The engines that may be used; all of them if none is named.
     pub engines: Vec<String>,
+    /// Whether Envoy's bodies may be compressed in a window of 32 KiB where its configuration says less.
+    pub full_window: bool,
 }
 
 /// The file's settings; the environment may override them.

@@ -92,6 +92,7 @@ fn asked(factory: &CompressorFactory) -> Option<Settings> {
         mem_level: among(factory.mem_level.into(), 1, 9)?,
         strategy: Strategy::from_number(i32::try_from(factory.strategy).ok()?)?,
         tuning: None,
+        narrow: None,
     })
 }
 
@@ -110,7 +111,7 @@ const LARGEST_WINDOW_BITS: u8 = 15;
 /// How long a body must be, if it comes whole, or else its first piece. The engines take as long for some shorter ones, or
 /// longer: each piece begins with learning the window.
 fn least(settings: &Settings, is_whole: bool) -> usize {
-    match settings.window_bits {
+    match settings.narrow.unwrap_or(settings.window_bits) {
         ..=SMALL_WINDOW_BITS => 8 << 10,
         _ if is_whole => 32 << 10,
         _ => 64 << 10,
@@ -131,9 +132,21 @@ fn suits(settings: Settings) -> Result<Settings, Reason> {
         }
         _ if !ENGINES.reserve() => Err(Reason::UnknownAllocation),
         _ => match LEVELS.get(usize::from(settings.level)) {
-            Some(&level) => Ok(Settings { level, ..settings }),
+            Some(&level) => Ok(in_full_window(Settings { level, ..settings })),
             None => Err(Reason::UnusualStrategy),
         },
+    }
+}
+
+/// The same in the largest window, if the operator allows it. Every decoder of gzip must be able to follow (RFC 1952), but
+/// one that was configured for a smaller window may not.
+fn in_full_window(settings: Settings) -> Settings {
+    match settings.window_bits {
+        LARGEST_WINDOW_BITS => settings,
+        narrow if config::get().full_window => {
+            Settings { window_bits: LARGEST_WINDOW_BITS, narrow: Some(narrow), ..settings }
+        }
+        _ => settings,
     }
 }
 

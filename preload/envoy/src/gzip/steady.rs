@@ -38,7 +38,9 @@ impl Steady {
         let mut window = vec![0; settings.window()];
         let length = stream.dictionary(Some(&mut window));
         let mut zlib = Box::new(ZStream { zalloc: Some(allocate), zfree: Some(free), ..ZStream::new() });
-        let (level, window_bits) = (settings.level.max(LEAST_LEVEL), settings.window_bits);
+        // What a larger window than was asked for adds to short pieces is not worth its time.
+        let window_bits = settings.narrow.unwrap_or(settings.window_bits);
+        let level = settings.level.max(LEAST_LEVEL);
         let size = size_of::<ZStream>() as c_int;
         // SAFETY: a stream without state. Negative bits of the window ask for no wrapper.
         let opened = unsafe {

@@ -99,6 +99,7 @@ pub(super) fn parameters(
         mem_level: u8::try_from(mem_level).ok().filter(|level| (1..=9).contains(level))?,
         strategy: Strategy::from_number(strategy)?,
         tuning: None,
+        narrow: None,
     };
     Some((settings, wrapper))
 }

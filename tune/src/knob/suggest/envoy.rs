@@ -1,9 +1,9 @@
-//! Envoy: listeners whose connections the kernel spreads unevenly over the workers.
+//! Envoy: listeners whose connections the kernel spreads unevenly over the workers, and compressors with a small window.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Finding, option};
 use crate::balance::busiest;
@@ -21,8 +21,9 @@ pub(super) fn suggest(arguments: &[String], cpus: usize) -> Result<Vec<Finding>,
     // JSON is YAML, too.
     let config: Value = serde_saphyr::from_str(&text)
         .map_err(|error| format!("{} is not a configuration: {error}", file.display()))?;
+    let mut findings: Vec<_> = window(&file, &config).into_iter().collect();
     if workers < 2 {
-        return Ok(Vec::new());
+        return Ok(findings);
     }
     let listeners = config["static_resources"]["listeners"].as_array().map(Vec::as_slice).unwrap_or_default();
     let finding = |listener: &Value| {
@@ -36,7 +37,48 @@ pub(super) fn suggest(arguments: &[String], cpus: usize) -> Result<Vec<Finding>,
             why: why(carries, workers),
         })
     };
-    Ok(listeners.iter().filter_map(finding).collect())
+    findings.extend(listeners.iter().filter_map(finding));
+    Ok(findings)
+}
+
+/// The choice of a larger window, which only the operator can make, if there is a compressor with a smaller one.
+fn window(file: &Path, config: &Value) -> Option<Finding> {
+    let bits = smallest_window(config)?;
+    Some(Finding {
+        file: PathBuf::from("hasten.toml"),
+        number: None,
+        within: "[gzip]".to_owned(),
+        line: "window = \"full\"".to_owned(),
+        why: format!(
+            "{} compresses in a window of {} KiB, which leaves a faster engine little to find; with 32 KiB, bodies take much \
+             less time and become no larger. Every decoder of gzip must follow that, but one that is configured for a smaller \
+             window does not: choose it only if no receiver has one",
+            file.display(),
+            (1 << bits) >> 10_u64
+        ),
+    })
+}
+
+/// The smallest window of a gzip compressor anywhere in the configuration, as `window_bits`, if it is smaller than the format
+/// allows and the compressor's level is one that this matters for.
+fn smallest_window(config: &Value) -> Option<u64> {
+    const DEFAULT: u64 = 12;
+    const LARGEST: u64 = 15;
+    const TOO_HIGH: [&str; 4] =
+        ["COMPRESSION_LEVEL_7", "COMPRESSION_LEVEL_8", "COMPRESSION_LEVEL_9", "BEST_COMPRESSION"];
+    let own = |fields: &Map<String, Value>| {
+        let is_gzip = fields.get("@type")?.as_str()?.ends_with("compression.gzip.compressor.v3.Gzip");
+        let level = fields.get("compression_level").and_then(Value::as_str).unwrap_or_default();
+        let bits = fields.get("window_bits").map_or(Some(DEFAULT), Value::as_u64)?;
+        (is_gzip && !TOO_HIGH.contains(&level) && (DEFAULT..LARGEST).contains(&bits)).then_some(bits)
+    };
+    match config {
+        Value::Object(fields) => {
+            own(fields).into_iter().chain(fields.values().filter_map(smallest_window)).min()
+        }
+        Value::Array(items) => items.iter().filter_map(smallest_window).min(),
+        _ => None,
+    }
 }
 
 /// What makes the connections of a listener long.
@@ -140,6 +182,25 @@ static_resources:
         assert_eq!(names, ["listener grpc", "listener database"]);
         assert!(found_ones[0].why.contains("the busiest of 8 has 1.4"), "{}", found_ones[0].why);
         assert_eq!(found(YAML, &["--concurrency", "1"]), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_small_window_is_a_choice() {
+        let gzip = |fields: &str| {
+            let text = format!(
+                "static_resources:\n  listeners:\n  - filter_chains:\n    - filters:\n      - typed_config:\n          http_filters:\n          \
+                 - typed_config:\n              compressor_library:\n                typed_config:\n                  \
+                 \"@type\": type.googleapis.com/envoy.extensions.compression.gzip.compressor.v3.Gzip\n                  {fields}\n"
+            );
+            found(&text, &["--concurrency", "1"]).expect("a configuration")
+        };
+        let [finding] = &gzip("memory_level: 5")[..] else { panic!("one finding") };
+        assert_eq!((finding.within.as_str(), finding.line.as_str()), ("[gzip]", "window = \"full\""));
+        assert!(finding.why.contains("in a window of 4 KiB"), "{}", finding.why);
+        assert!(gzip("window_bits: 13")[0].why.contains("in a window of 8 KiB"));
+        for other in ["window_bits: 15", "window_bits: 9", "compression_level: BEST_COMPRESSION"] {
+            assert_eq!(gzip(other), [], "{other}");
+        }
     }
 
     #[test]

@@ -1,0 +1,36 @@
+//! Envoy as the child of something else: of a shell script, as of Istio's pilot-agent, func-e or a container's entry point.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use hasten_bench::certificates::KeyKind;
+use hasten_tests::pki::Pki;
+use hasten_tests::subject::{counters_of, send};
+use rustix::process::Signal;
+
+use crate::subject::{How, Place, RELEASES, build};
+use crate::tls::{drive, full, signature, start};
+use hasten_bench::drive::{Group, Protocol};
+
+/// Starts Envoy beside itself, and stays.
+const SCRIPT: &str = "#!/bin/sh\n\"$@\" &\necho $! > \"$0.pid\"\nwait\n";
+
+/// It is found by what finally runs.
+#[test]
+fn a_child_of_a_script_is_accelerated() {
+    let (place, pki) = (Place::new(), Pki::new());
+    let certificate = pki.certificate(KeyKind::P384);
+    let script = place.path().join("pilot-agent");
+    fs::write(&script, SCRIPT).expect("a script");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a script");
+    let (agent, addresses) = start(&place, &build(RELEASES[0]), &[full(&certificate)], How::By(&script));
+    drive(addresses[0], &certificate, Protocol::Tls13, Group::X25519);
+    let process = fs::read_to_string(script.with_extension("pid")).expect("a number");
+    let process: u32 = process.trim().parse().expect("a number");
+    assert_ne!(process, agent.id());
+    let counters = counters_of(process);
+    assert!(counters[signature(certificate.kind)].batched > 0, "{counters:?}");
+    send(process, Signal::TERM);
+    // The script waits for Envoy.
+    agent.await_end();
+}
