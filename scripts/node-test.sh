@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# node-test.sh [FILE [NAME]]: the tests of the Node.js plugin; only those in files, and of a name, that contain these words.
-# HASTEN_TEST_NODES='20 24' restricts the releases that they run.
+# node-test.sh [FILE [NAME]]: the tests of the Node.js plugin, each on one or two releases of Node.js; or only those in files,
+# and of a name, that contain these words, on all releases. HASTEN_TEST_NODES='20 24' names the releases.
 source "$(dirname "$0")/lib.sh"
 
 scratch=${CARGO_TARGET_DIR:-target}/node-test
 mkdir -p "$scratch"
+
+(($# == 0)) || export HASTEN_TEST_THOROUGH=1
 
 scripts/nodes.sh --old
 npm_install plugins/node .deps/node-plugin

@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/core_names.h>
@@ -32,7 +33,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CHECK(condition) ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, #condition))
@@ -97,6 +100,45 @@ static EVP_PKEY *with_a_wrong_exponent(EVP_PKEY *key) {
     return damaged;
 }
 
+static EVP_PKEY *generated_rsa_key(const char *kind) {
+    if (is(kind, "rsa-2048")) return EVP_RSA_gen(2048);
+    if (is(kind, "rsa-3072")) return EVP_RSA_gen(3072);
+    if (is(kind, "rsa-4096")) return EVP_RSA_gen(4096);
+    /* What the engine does not have. */
+    if (is(kind, "rsa-2056")) return EVP_RSA_gen(2056);
+    if (is(kind, "rsa-e3")) return new_rsa_key(3, 2, false);
+    if (is(kind, "rsa-three-primes")) return new_rsa_key(RSA_F4, 3, false);
+    CHECK(is(kind, "rsa-pss"));
+    return new_rsa_key(RSA_F4, 2, true);
+}
+
+static void keep_key(EVP_PKEY *key, const char *path) {
+    char fresh[PATH_MAX];
+    CHECK(snprintf(fresh, sizeof fresh, "%s.%d", path, (int)getpid()) < (int)sizeof fresh);
+    int descriptor = open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    FILE *file = fdopen(descriptor, "w");
+    CHECK(file != NULL && PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL) == 1 && fclose(file) == 0);
+    CHECK(rename(fresh, path) == 0);
+}
+
+/*
+ * Making an RSA key takes a hundred times as long as a handshake with it. In
+ * the directory TEST_KEYS, programs find each other's: the first key of a kind
+ * that a program asks for, the second, and so on, for an hour each.
+ */
+static EVP_PKEY *rsa_key(const char *kind) {
+    static int number;
+    const char *directory = getenv("TEST_KEYS");
+    char path[PATH_MAX];
+    struct stat status;
+    if (directory == NULL) return generated_rsa_key(kind);
+    CHECK(snprintf(path, sizeof path, "%s/%s-%d.pem", directory, kind, number++) < (int)sizeof path);
+    if (stat(path, &status) == 0 && time(NULL) - status.st_mtime < 3600) return key_in(path);
+    EVP_PKEY *key = generated_rsa_key(kind);
+    keep_key(key, path);
+    return key;
+}
+
 static BIGNUM *new_prime(int bits) {
     BIGNUM *prime = BN_new();
     CHECK(BN_generate_prime_ex(prime, bits, false, NULL, NULL, NULL) == 1);
@@ -145,16 +187,9 @@ static EVP_PKEY *with_a_composite_prime(void) {
 
 __attribute__((unused)) static EVP_PKEY *new_key(const char *kind) {
     if (kind[0] == '/') return key_in(kind);
-    if (is(kind, "rsa-2048")) return EVP_RSA_gen(2048);
-    if (is(kind, "rsa-3072")) return EVP_RSA_gen(3072);
-    if (is(kind, "rsa-4096")) return EVP_RSA_gen(4096);
-    /* What the engine does not have. */
-    if (is(kind, "rsa-2056")) return EVP_RSA_gen(2056);
-    if (is(kind, "rsa-e3")) return new_rsa_key(3, 2, false);
-    if (is(kind, "rsa-three-primes")) return new_rsa_key(RSA_F4, 3, false);
-    if (is(kind, "rsa-pss")) return new_rsa_key(RSA_F4, 2, true);
-    if (is(kind, "rsa-bad-crt")) return with_a_wrong_exponent(EVP_RSA_gen(2048));
+    if (is(kind, "rsa-bad-crt")) return with_a_wrong_exponent(rsa_key("rsa-2048"));
     if (is(kind, "rsa-composite")) return with_a_composite_prime();
+    if (strncmp(kind, "rsa-", 4) == 0) return rsa_key(kind);
     if (is(kind, "secp256k1")) return EVP_EC_gen("secp256k1");
     if (is(kind, "ed448")) return EVP_PKEY_Q_keygen(NULL, NULL, "ED448");
     if (is(kind, "p-384")) return EVP_EC_gen("P-384");

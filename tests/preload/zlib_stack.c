@@ -12,7 +12,7 @@ static void check_failed(int line, const char *condition) {
     exit(3);
 }
 
-enum { LENGTH = 300000, PIECE = 3000 };
+enum { LENGTH = 120000, PIECE = 3000 };
 
 static unsigned char plain[LENGTH], packed[2 * LENGTH], unpacked[LENGTH];
 

@@ -211,9 +211,16 @@ impl Program {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.path);
-        command.args(arguments);
+        command.args(arguments).env("TEST_KEYS", keys());
         command
     }
+}
+
+/// Where the programs keep the keys that take long to make (see `common.h`).
+fn keys() -> PathBuf {
+    let directory = product::target_directory().join("preload-programs/keys");
+    fs::create_dir_all(&directory).expect("a directory for keys");
+    directory
 }
 
 /// Puts the TLS library into a command's environment.

@@ -86,7 +86,7 @@ fn the_original_agrees_with_itself() {
 
 #[test]
 fn deflate_in_any_order() {
-    play(true, effort(1000, 4000));
+    play(true, effort(500, 4000));
 }
 
 /// The original needs two kilobytes; an engine is not called where it would not fit.

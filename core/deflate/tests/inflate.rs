@@ -10,8 +10,13 @@ mod zlib;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+/// Fewer in `make test` than in `make thorough`.
+fn cases() -> u32 {
+    if std::env::var_os("HASTEN_TEST_THOROUGH").is_some() { 3000 } else { 600 }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Calls of every kind, on streams of every kind, whole and damaged.
     #[test]

@@ -16,8 +16,8 @@ use crate::loops::{Played, Series, Terms, loops};
 /// A schedule spends most of its time waiting.
 const AT_A_TIME: usize = 8;
 /// How many seeds are played, and how many in `make thorough`.
-const SEEDS: [u64; 2] = [500, 2000];
-const DELAYED_SEEDS: [u64; 2] = [80, 300];
+const SEEDS: [u64; 2] = [300, 2000];
+const DELAYED_SEEDS: [u64; 2] = [50, 300];
 const FIRST_DELAYED: u64 = 5000;
 /// As many connections in a round as there are clients at a time.
 const FEW: Terms = Terms { connections: 8, habits: "" };
@@ -175,7 +175,7 @@ fn assert_covered(judged: &BTreeMap<u64, Judged>) {
     }
     eprintln!("schedules with each habit: {seen:?}");
     // Rare ones are in one of fifty schedules.
-    let fewest = effort(3, 10);
+    let fewest = effort(1, 10);
     for habit in loops().habits() {
         assert!(
             seen.get(habit.as_str()).is_some_and(|seen| *seen >= fewest),
