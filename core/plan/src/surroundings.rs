@@ -35,7 +35,7 @@ fn words(value: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Every variable that `hasten` or one of its libraries reads.
-const VARIABLES: [&str; 37] = [
+const VARIABLES: [&str; 38] = [
     "HASTEN_CACHE_DIR",
     "HASTEN_CONFIG",
     "HASTEN_CPU_DISABLE_ADX",
