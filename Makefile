@@ -74,6 +74,11 @@ reach: build ## Every series of OpenSSL, built from its source, and Debian 13's 
 	@scripts/packages.sh reach
 	@scripts/reach.sh
 
+.PHONY: arm64
+arm64: build ## The libraries for arm64: unit tests, and Debian 13's nginx of arm64 with them, both emulated (a quarter of an hour, once)
+	@scripts/packages.sh arm64
+	@scripts/arm64.sh '$(TARGET)'
+
 .PHONY: node-walk
 node-walk: ## A random walk over files under Node.js programs: NODE_WALK_STEPS (10000), NODE_WALK_SEED
 	@scripts/packages.sh test
@@ -163,6 +168,12 @@ apk: dist ## A package for Alpine, with the command for musl, in target/apk; REL
 	@scripts/packages.sh deb
 	@scripts/musl.sh '$(TARGET)' --command
 	@scripts/apk.sh '$(TARGET)' '$(TARGET)/apk'
+
+.PHONY: apk-test
+apk-test: apk ## The package for Alpine in an image of musl; with apk in PATH, also its installation, trigger and removal
+	@scripts/packages.sh test
+	@scripts/musl-image.sh
+	@cargo test --locked --workspace --test release -- --include-ignored $(if $(shell command -v apk),,--skip apk_installs) apk::
 
 reproducible: ## The release of the last commit, built twice in different folders, must have the same bytes (an hour, 10 GB)
 	@scripts/packages.sh deb

@@ -1,26 +1,28 @@
 #!/usr/bin/env bash
-# Makes what the preload libraries and the command are linked with in place of this machine's glibc, in .deps/floor, where
-# .cargo/config.toml points: what loads on a machine must not ask for anything that its glibc does not have, however new
-# the glibc is on which it was linked.
+# floor.sh [arm64]: makes what the preload libraries and the command are linked with in place of the build machine's glibc, in
+# .deps/floor, where .cargo/config.toml points, or for another machine in .deps/MACHINE/floor. What loads on a machine must not
+# ask for anything that its glibc does not have, however new the glibc is on which it was linked.
 source "$(dirname "$0")/lib.sh"
+build_for "${1:-}"
 
 # The oldest glibc on which they load. xtask/src/symbols.rs holds them to it.
 floor=2.17
 sources=preload/floor
-target=.deps/floor
+target=$deps/floor
 loader=ld-linux-x86-64.so.2
+[[ $machine != arm64 ]] || loader=ld-linux-aarch64.so.1
 
 main() {
     local libc inputs name
-    libc=$(cc -print-file-name=libc.so.6)
+    libc=$(file_of libc.so.6)
     inputs=$(sha256sum "$sources"/*.c scripts/floor.sh "$libc")
     [[ -f $target/libc.so && $(cat "$target/inputs.txt" 2>/dev/null) == "$inputs" ]] && return
-    say "Making the libraries to link with, as of glibc $floor"
+    say "Making the libraries to link with${machine:+ for $machine}, as of glibc $floor"
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
     # Whatever library has a function today, the loaders before glibc 2.30 look for it in the one that had it then.
-    readelf --wide --dyn-syms "$libc" "$(cc -print-file-name=libpthread.so.0)" "$(cc -print-file-name=libdl.so.2)" \
-        "$(cc -print-file-name="$loader")" "$(cc -print-file-name=libm.so.6)" | of_floor >"$scratch/symbols"
+    readelf --wide --dyn-syms "$libc" "$(file_of libpthread.so.0)" "$(file_of libdl.so.2)" "$(file_of "$loader")" \
+        "$(file_of libm.so.6)" | of_floor >"$scratch/symbols"
     for name in libc.so.6 libpthread.so.0 libdl.so.2 libm.so.6 "$loader"; do stub "$name"; done
     compile newer libhasten_newer.a
     compile unwind libgcc_s.a
@@ -39,6 +41,9 @@ main() {
     ln -s libm.so.6 "$target/libm.so"
     printf '%s\n' "$inputs" >"$target/inputs.txt"
 }
+
+# file_of LIBRARY: where the compiler's glibc has it.
+file_of() { "$compiler" -print-file-name="$1"; }
 
 # of_floor: of readelf's tables, `LIBRARY NAME VERSION TYPE` for each symbol that the floor has, in its newest version there.
 # A version is never taken back: what is of the floor or older today was there then.
@@ -66,18 +71,18 @@ of_floor() {
 # stub NAME: a library of that name, with its symbols and without code.
 stub() {
     awk -v library="$1" '$1 == library { data = $4 == "OBJECT"
-        printf ".%s\n.globl %s\n.type %s, @%s\n%s: .byte 0\n", (data ? "data" : "text"), $2, $2, (data ? "object" : "function"), $2
-    }' "$scratch/symbols" | cc -x assembler -c -o "$scratch/stub.o" -
+        printf ".%s\n.globl %s\n.type %s, %%%s\n%s: .byte 0\n", (data ? "data" : "text"), $2, $2, (data ? "object" : "function"), $2
+    }' "$scratch/symbols" | "$compiler" -x assembler -c -o "$scratch/stub.o" -
     awk -v library="$1" '$1 == library { names[$3] = names[$3] " " $2 ";" }
         END { for (version in names) print version " { global:" names[version] " };" }' "$scratch/symbols" >"$scratch/stub.map"
-    cc -shared -nostdlib -Wl,-soname,"$1" -Wl,--version-script="$scratch/stub.map" -o "$scratch/$1" "$scratch/stub.o"
+    "$compiler" -shared -nostdlib -Wl,-soname,"$1" -Wl,--version-script="$scratch/stub.map" -o "$scratch/$1" "$scratch/stub.o"
 }
 
 # compile NAME LIBRARY
 compile() {
-    cc -std=gnu11 -D_GNU_SOURCE -O2 -g0 -fPIC -fvisibility=hidden -fstack-protector-strong -Wall -Wextra -Werror \
+    "$compiler" -std=gnu11 -D_GNU_SOURCE -O2 -g0 -fPIC -fvisibility=hidden -fstack-protector-strong -Wall -Wextra -Werror \
         -c -o "$scratch/$1.o" "$sources/$1.c"
-    ar rcsD "$scratch/$2" "$scratch/$1.o"
+    "${tools}ar" rcsD "$scratch/$2" "$scratch/$1.o"
 }
 
 main

@@ -70,15 +70,29 @@ fetch_file() {
     /usr/lib/apt/apt-helper -o APT::Sandbox::User=root -o Acquire::Retries=2 download-file "$1" "$3" "SHA256:$2" >/dev/null 2>&1
 }
 
+# build_for [MACHINE]: for which machine C is compiled, this one if none is named. Sets `machine`, `deps`, where what is built
+# for it is kept, and `tools`, what the names of its tools begin with.
+build_for() {
+    machine=${1:-}
+    case $machine in
+        '') deps=.deps tools='' ;;
+        arm64) deps=.deps/arm64 tools=aarch64-linux-gnu- ;;
+        *) die "nothing is built for $machine: name arm64, or nothing for this machine" ;;
+    esac
+    compiler=${tools:+${tools}gcc}
+    compiler=${compiler:-cc}
+    has "$compiler" || die "$compiler is missing: run \`scripts/packages.sh ${machine:-build}\`"
+}
+
 # archive LIBRARY OBJECT… -- NAME…: a static library of one object, in which nothing is visible but the names.
 archive() {
     local library=$1 objects=()
     shift
     while [[ $1 != -- ]]; do objects+=("$1") && shift; done
     shift
-    ld -r -o "${library%.a}.o" "${objects[@]}"
-    objcopy "${@/#/--keep-global-symbol=}" "${library%.a}.o"
-    ar rcsD "$library" "${library%.a}.o"
+    "${tools:-}ld" -r -o "${library%.a}.o" "${objects[@]}"
+    "${tools:-}objcopy" "${@/#/--keep-global-symbol=}" "${library%.a}.o"
+    "${tools:-}ar" rcsD "$library" "${library%.a}.o"
 }
 
 # What npm says went wrong: its code, and the first line of its errors that is a sentence.

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Builds the compressor of the pinned libdeflate as a static library in .deps/libdeflate, where .cargo/config.toml points.
+# libdeflate.sh [arm64]: builds the compressor of the pinned libdeflate as a static library in .deps/libdeflate, where
+# .cargo/config.toml points, or for another machine in .deps/MACHINE/libdeflate.
 # libdeflate compresses whole streams only, with matches from 32 KiB. Ten lines of it are changed here, so that parts of a
 # stream can be compressed, too, and with matches from less.
 source "$(dirname "$0")/lib.sh"
+build_for "${1:-}"
 
 pin=packaging/requirements/libdeflate.txt
 part=core/deflate/src/engine/libdeflate/part.c
-target=.deps/libdeflate
+target=$deps/libdeflate
 
 # What core/deflate calls, of the compressor and of one with small tables. Everything else stays inside the library.
 functions=(new free tune compress)
@@ -16,7 +18,7 @@ main() {
     local inputs
     inputs=$(sha256sum "$pin" "$part" scripts/libdeflate.sh)
     [[ -f $target/libhasten_libdeflate.a && $(cat "$target/inputs.txt" 2>/dev/null) == "$inputs" ]] && return
-    say "Building libdeflate ($(sed -n 's/^\(deflate==[0-9.]*\).*/from \1/p' "$pin"))"
+    say "Building libdeflate${machine:+ for $machine} ($(sed -n 's/^\(deflate==[0-9.]*\).*/from \1/p' "$pin"))"
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
     fetch_source "$pin" "$scratch" scikit_build_core/build
@@ -35,15 +37,15 @@ compile() {
     change "$1/lib/deflate_compress.c" >"$scratch/changed_compress.c"
     mkdir "$scratch/large"
     limit "$1/lib" "$scratch/large"
-    cc "${flags[@]}" -I "$scratch/large" "${paths[@]}" -Wall -Werror -Wno-unused-function -c -o "$scratch/part.o" "$part"
+    "$compiler" "${flags[@]}" -I "$scratch/large" "${paths[@]}" -Wall -Werror -Wno-unused-function -c -o "$scratch/part.o" "$part"
     # To clear the tables takes longer than to compress a short text, so there is a compressor with fewer of them.
     mkdir "$scratch/small"
     shrink "$scratch/large" "$scratch/small"
     for name in "${functions[@]}"; do renames+=("-Dhasten_libdeflate_$name=hasten_libdeflate_small_$name"); done
-    cc "${flags[@]}" -I "$scratch/small" "${paths[@]}" "${renames[@]}" -Wall -Werror -Wno-unused-function -c \
+    "$compiler" "${flags[@]}" -I "$scratch/small" "${paths[@]}" "${renames[@]}" -Wall -Werror -Wno-unused-function -c \
         -o "$scratch/small.o" "$part"
-    objcopy "${small[@]/#/--keep-global-symbol=}" "$scratch/small.o"
-    cc "${flags[@]}" "${paths[@]}" -c -o "$scratch/utils.o" "$1/lib/utils.c"
+    "${tools}objcopy" "${small[@]/#/--keep-global-symbol=}" "$scratch/small.o"
+    "$compiler" "${flags[@]}" "${paths[@]}" -c -o "$scratch/utils.o" "$1/lib/utils.c"
     archive "$scratch/libhasten_libdeflate.a" "$scratch/part.o" "$scratch/small.o" "$scratch/utils.o" -- "${all[@]}" "${small[@]}"
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packages.sh build|demo|deb|release|test|zoo|suites|reach|kubernetes: installs the Debian packages that are missing for that purpose.
+# packages.sh build|demo|deb|release|test|zoo|suites|reach|arm64|kubernetes: installs the Debian packages that are missing for that purpose.
 # Touches neither the network nor the system when nothing is missing.
 source "$(dirname "$0")/lib.sh"
 
@@ -31,6 +31,12 @@ needs() {
 		reach program make            make
 		reach program perl            perl
 		reach program debootstrap     debootstrap
+		arm64 program aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+		arm64 file    /usr/aarch64-linux-gnu/include/stdio.h libc6-dev-arm64-cross
+		arm64 program qemu-aarch64-static qemu-user-static
+		arm64 program mmdebstrap      mmdebstrap
+		arm64 program openssl         openssl
+		arm64 program curl            curl
 		test  program c++             g++
 		test  program git             git
 		test  program pkg-config      pkg-config

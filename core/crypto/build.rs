@@ -27,12 +27,13 @@ const UNREACHABLE: [&str; 7] =
     ["BN_bin2bn", "BN_bn2lebinpad", "BN_is_word", "BN_num_bits", "ECDSA_SIG_get0", "malloc", "free"];
 
 fn main() {
-    println!("cargo:rerun-if-env-changed=BUILD_CRYPTO_MB");
-    println!("cargo:rerun-if-env-changed=OBJCOPY");
-    let archive = archive();
-    println!("cargo:rerun-if-changed={}", archive.display());
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    rename(&archive, &out.join("libhasten_crypto_mb.a"));
+    match env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
+        Ok("x86_64") => link(&out),
+        // It has engines for single operations, which are crates.
+        Ok("aarch64") => {}
+        _ => fail("hasten-crypto needs an x86-64 or arm64 target: its engines are assembly for these"),
+    }
     for source in ["src/limbs.rs", "src/single/generator384"] {
         println!("cargo:rerun-if-changed={source}");
     }
@@ -40,14 +41,20 @@ fn main() {
     if let Err(error) = fs::write(out.join("generator384.rs"), table) {
         fail(&format!("cannot write the table of P-384's generator: {error}"));
     }
+}
+
+/// Links crypto_mb, renamed in `out`.
+fn link(out: &Path) {
+    println!("cargo:rerun-if-env-changed=BUILD_CRYPTO_MB");
+    println!("cargo:rerun-if-env-changed=OBJCOPY");
+    let archive = archive();
+    println!("cargo:rerun-if-changed={}", archive.display());
+    rename(&archive, &out.join("libhasten_crypto_mb.a"));
     println!("cargo:rustc-link-search=native={}", out.display());
     println!("cargo:rustc-link-lib=static=hasten_crypto_mb");
 }
 
 fn archive() -> PathBuf {
-    if env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("x86_64") {
-        fail("hasten-crypto needs an x86-64 target: its engine is AVX-512 IFMA code");
-    }
     let Some(root) = env::var_os("BUILD_CRYPTO_MB") else {
         fail("BUILD_CRYPTO_MB is not set: build inside the repository, whose .cargo/config.toml sets it");
     };

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::exit;
 
 fn main() {
-    if env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("x86_64") {
-        fail("hasten-deflate needs an x86-64 target: its fastest engine is built for it");
+    if !matches!(env::var("CARGO_CFG_TARGET_ARCH").as_deref(), Ok("x86_64" | "aarch64")) {
+        fail("hasten-deflate needs an x86-64 or arm64 target: its engines are built for these");
     }
     link("BUILD_ISAL", "isal");
     link("BUILD_LIBDEFLATE", "hasten_libdeflate");

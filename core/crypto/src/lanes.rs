@@ -143,6 +143,7 @@ impl LaneStatus {
         self.0 |= 1 << lane;
     }
 
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for lanes"))]
     pub(crate) fn clear(&mut self, lane: usize) {
         self.0 &= !(1 << lane);
     }
@@ -152,6 +153,7 @@ impl LaneStatus {
     }
 
     /// The lowest lane that is set.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for lanes"))]
     pub(crate) fn first(self) -> Option<usize> {
         (self.0 != 0).then_some(self.0.trailing_zeros() as usize)
     }

@@ -40,6 +40,7 @@
 
 mod break_even;
 mod cpu;
+#[cfg(target_arch = "x86_64")]
 mod crt;
 mod ecdhe;
 mod ecdsa;
@@ -50,7 +51,10 @@ pub mod kdf;
 mod lanes;
 mod limbs;
 mod memory;
+#[cfg(target_arch = "x86_64")]
 mod multibuffer;
+#[cfg(not(target_arch = "x86_64"))]
+mod no_lanes;
 mod nonce;
 mod order;
 mod random;
@@ -67,7 +71,12 @@ pub use ecdsa::{EcKey, EcdsaSignature};
 pub use hash::{Hash, MAX_BLOCK, MAX_OUTPUT};
 pub use lanes::{DeriveLane, EcdsaLane, LaneEngine, LaneStatus, RsaLane};
 pub use memory::{constant_time_eq, wipe};
+#[cfg(target_arch = "x86_64")]
 pub use multibuffer::Scratch;
+#[cfg(not(target_arch = "x86_64"))]
+use no_lanes as crt;
+#[cfg(not(target_arch = "x86_64"))]
+pub use no_lanes::Scratch;
 pub use random::{Random, RandomPool};
 pub use rsa::{RsaKey, RsaNumbers, RsaParts, RsaSize, UnsupportedKey};
 pub use single::{ML_KEM_CIPHERTEXT, ML_KEM_KEY, ML_KEM_PRIVATE, ML_KEM_SEED, MlKemPair, Single};

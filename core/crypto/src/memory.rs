@@ -61,6 +61,7 @@ pub(crate) fn opaque(mut value: u64) -> u64 {
 
 /// Returns the reference unchanged, but to what might be another value: in a loop, what is read through it stays in memory and is
 /// not kept in registers that are then spilled.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for vectors"))]
 #[inline(always)]
 pub(crate) fn in_memory<T>(value: &T) -> &T {
     let mut address = ptr::from_ref(value);

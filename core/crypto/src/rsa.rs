@@ -123,6 +123,7 @@ impl RsaKey {
     }
 
     /// Its frame is wiped by the caller, as the result is in it before it is in the key.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unreachable_code, reason = "there is no proof"))]
     #[inline(never)]
     fn prepare_once(&self, ifma: Ifma) {
         // Nobody waits for another thread, which a fork may have left behind.

@@ -32,8 +32,9 @@ impl Single {
     /// Bytes of the stack that a function of ML-KEM may use: 30 KiB for an encapsulation.
     pub const ML_KEM_STACK: usize = 48 << 10;
 
-    /// Bytes of the stack that operations may use which multiply the generator, or by X25519: as many as OpenSSL's own.
-    pub const SHALLOW_STACK: usize = 4 << 10;
+    /// Bytes of the stack that operations may use which multiply the generator, or by X25519: as many as OpenSSL's own. The code
+    /// for arm64 takes more.
+    pub const SHALLOW_STACK: usize = if cfg!(target_arch = "aarch64") { 8 << 10 } else { 4 << 10 };
 }
 
 impl LaneEngine for Single {

@@ -97,7 +97,8 @@ mod tests {
     #[test]
     fn a_short_stack_has_no_room() {
         assert!(on_a_thread_with(128 << 10));
-        assert!(!on_a_thread_with(20 << 10));
+        // On arm64 no thread has so little: PTHREAD_STACK_MIN is 128 KiB.
+        assert_eq!(on_a_thread_with(20 << 10), cfg!(target_arch = "aarch64"));
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! [`Interposer`] puts it into the slots through which the right callers reach the one library it was written for;
 //! nothing is exported. Nothing here logs, and only the search for slots, [`exec`] and [`is_disabled`] allocate.
 
-#[cfg(target_arch = "x86_64")]
-#[path = "x86_64.rs"]
+#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
 mod arch;
 pub mod exec;
 mod interposer;

@@ -26,7 +26,13 @@ pub(crate) enum Event {
 
 const OPTIONS: c_int = libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK;
 
-fn request(request: libc::c_uint, id: pid_t, address: usize, data: usize) -> Result<(), Error> {
+/// As each C library declares it.
+#[cfg(target_env = "musl")]
+type Request = c_int;
+#[cfg(not(target_env = "musl"))]
+type Request = libc::c_uint;
+
+fn request(request: Request, id: pid_t, address: usize, data: usize) -> Result<(), Error> {
     // SAFETY: none of the requests of this module without a buffer touches memory of this process.
     let result = unsafe { libc::ptrace(request, id, address as *mut c_void, data as *mut c_void) };
     if result == -1 { Err(Error::last_os_error()) } else { Ok(()) }

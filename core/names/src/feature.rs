@@ -50,7 +50,12 @@ impl Feature {
 
     /// The extensions that the engine for single operations executes or asks for: all are in Intel Broadwell, AMD Zen and
     /// later.
+    #[cfg(not(target_arch = "aarch64"))]
     pub const SINGLE: [Self; 6] = [Self::Adx, Self::Aes, Self::Avx2, Self::Bmi1, Self::Bmi2, Self::Pclmulqdq];
+
+    /// On arm64, the extensions for cryptography, which CPUs for servers have. The engine asks for the rest of them itself.
+    #[cfg(target_arch = "aarch64")]
+    pub const SINGLE: [Self; 1] = [Self::Aes];
 
     /// The commonly known name.
     pub const fn label(self) -> &'static str {
@@ -75,6 +80,7 @@ impl Feature {
             Self::Avx2 => "AVX2",
             Self::Vpclmulqdq => "VPCLMULQDQ",
             Self::Adx => "ADX",
+            Self::Aes if cfg!(target_arch = "aarch64") => "AES",
             Self::Aes => "AES-NI",
         }
     }
@@ -108,8 +114,14 @@ impl Feature {
         }
     }
 
+    /// One of these is in CPUs of arm64, too, by the same name.
+    #[cfg(target_arch = "aarch64")]
+    pub fn is_usable(self) -> bool {
+        self == Self::Aes && std::arch::is_aarch64_feature_detected!("aes")
+    }
+
     /// Other CPUs have none of them.
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     pub fn is_usable(self) -> bool {
         false
     }

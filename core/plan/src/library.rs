@@ -68,7 +68,9 @@ pub(crate) fn find(
     surroundings: &Surroundings,
 ) -> Result<PathBuf, Reason> {
     let carrier = accelerator.carrier();
-    let is_musl = program.and_then(Program::libc) == Some(Libc::Musl) && carrier == Carrier::LdPreload;
+    // Where this command is one of musl, so are most programs of the host.
+    let is_for_musl = program.map_or(cfg!(target_env = "musl"), |program| program.libc() == Some(Libc::Musl));
+    let is_musl = is_for_musl && carrier == Carrier::LdPreload;
     if !is_musl {
         return find_file(accelerator.library(), carrier, surroundings);
     }

@@ -36,4 +36,87 @@ mod tests {
         note(&(here + 4096..here + 8192));
         assert!(!has_room(0), "another stack");
     }
+
+    /// How many bytes of its stack a thread uses for this work, beyond those for its start.
+    #[cfg(target_arch = "aarch64")]
+    fn depth_of(mut work: impl FnMut()) -> usize {
+        const STACK: usize = 1 << 20;
+        const PAINT: u8 = 0xa7;
+
+        extern "C" fn body<F: FnMut()>(work: *mut libc::c_void) -> *mut libc::c_void {
+            // SAFETY: `used` passes a function that lives until the thread has ended.
+            unsafe { (*work.cast::<F>())() };
+            core::ptr::null_mut()
+        }
+
+        fn used<F: FnMut()>(work: &mut F) -> usize {
+            let mut stack = vec![[PAINT; 4096]; STACK / 4096 + 1];
+            let start = stack.as_mut_ptr().cast::<u8>();
+            // SAFETY: the stack outlives the thread, which is joined before it is read.
+            unsafe {
+                let mut attributes = core::mem::zeroed();
+                assert_eq!(libc::pthread_attr_init(&raw mut attributes), 0);
+                let aligned = start.add(start.align_offset(4096));
+                assert_eq!(libc::pthread_attr_setstack(&raw mut attributes, aligned.cast(), STACK), 0);
+                let mut thread = core::mem::zeroed();
+                let argument = core::ptr::from_mut(work).cast();
+                assert_eq!(
+                    libc::pthread_create(&raw mut thread, &raw const attributes, body::<F>, argument),
+                    0
+                );
+                assert_eq!(libc::pthread_join(thread, core::ptr::null_mut()), 0);
+                let untouched = (0..STACK).take_while(|&at| aligned.add(at).read_volatile() == PAINT).count();
+                STACK - untouched
+            }
+        }
+        used(&mut work) - used(&mut || ())
+    }
+
+    /// The numbers are of the engine's code for arm64. For x86-64, `core/crypto/tests/process.rs` measures the deepest.
+    #[cfg(target_arch = "aarch64")]
+    #[test]
+    fn single_operations_keep_to_the_stack_they_name() {
+        use hasten_crypto::{
+            DeriveLane, Group, KeyPair, LaneEngine, ML_KEM_CIPHERTEXT, ML_KEM_SEED, Single, wipe,
+        };
+
+        // Frames of this test.
+        const OWN: usize = 2 << 10;
+        let Some(engine) = Single::detect() else {
+            return eprintln!("skipped: this CPU does not have what the engine for single operations needs");
+        };
+        let mut random = |bytes: &mut [u8]| {
+            bytes.fill(0x5a);
+            true
+        };
+        for group in Group::ALL {
+            let mut made: Option<KeyPair> = None;
+            let depth = depth_of(|| {
+                engine.keygen(&mut (), group, 1, &mut random, |pair| made = Some(pair));
+            });
+            assert!((1..=Single::SHALLOW_STACK + OWN).contains(&depth), "{group:?}, a key: {depth}");
+            let pair = made.expect("a key pair");
+            let mut shared = [0; Group::MAX_PRIVATE];
+            let shared = &mut shared[..group.shared_len()];
+            let depth = depth_of(|| {
+                let mut lane = [DeriveLane { private: pair.private(), peer: pair.public(), shared }];
+                assert!(engine.derive(&mut (), group, &mut lane).all_ok(1));
+            });
+            let named = if group == Group::X25519 { Single::SHALLOW_STACK } else { Single::STACK };
+            assert!((1..=named + OWN).contains(&depth), "{group:?}, a secret: {depth}");
+        }
+        let mut pair = None;
+        let depth = depth_of(|| pair = Some(engine.ml_kem_key_pair(&mut [7; ML_KEM_SEED])));
+        assert!((1..=Single::ML_KEM_STACK + OWN).contains(&depth), "ML-KEM, a key: {depth}");
+        let pair = pair.expect("a key pair");
+        let (key, mut ciphertext, mut secrets) = (pair.public(), [0; ML_KEM_CIPHERTEXT], [[0; 32]; 2]);
+        let depth = depth_of(|| {
+            assert!(engine.ml_kem_encapsulate(&key, &mut [9; 32], &mut ciphertext, &mut secrets[0]));
+        });
+        assert!((1..=Single::ML_KEM_STACK + OWN).contains(&depth), "ML-KEM, a ciphertext: {depth}");
+        let depth = depth_of(|| pair.decapsulate(&ciphertext, &mut secrets[1]));
+        assert!((1..=Single::ML_KEM_STACK + OWN).contains(&depth), "ML-KEM, a secret: {depth}");
+        assert_eq!(secrets[0], secrets[1]);
+        wipe(secrets.as_flattened_mut());
+    }
 }

@@ -141,8 +141,12 @@ fn prepare() -> bool {
         let page = hasten_telemetry::page();
         if engine.lane_engine.is_some() {
             page.register(hasten_batch::ENGINE, EngineClass::Software, "", 0);
-        } else {
+        } else if cfg!(target_arch = "x86_64") {
             page.set_note("no AVX-512 IFMA: operations are done one at a time");
+        } else {
+            page.set_note(
+                "this CPU is not x86-64: operations are done one at a time, and no gain has been measured",
+            );
         }
         if engine.single.is_some() {
             page.register(hasten_batch::SINGLE, EngineClass::Software, "", 0);

@@ -19,8 +19,9 @@
 //! variable that another thread waits on may be on a stack), so that is done only in single-threaded processes. It is
 //! rare: if a server goes deeper, its slices are called in before they are covered (`Runtime::keep_clear`).
 
-#[cfg(target_arch = "x86_64")]
-mod x86_64;
+#[cfg_attr(target_arch = "x86_64", path = "slice/x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "slice/aarch64.rs")]
+mod arch;
 
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::{CStr, c_int, c_void};
@@ -31,10 +32,8 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use hasten_hook::is_c_library;
 use rustix::process::{Resource, getrlimit};
 
-#[cfg(target_arch = "x86_64")]
-pub(crate) use self::x86_64::here;
-#[cfg(target_arch = "x86_64")]
-use self::x86_64::{RETURN, abandon, enter, has_shadow_stack, leave, resume};
+pub(crate) use self::arch::here;
+use self::arch::{FRAME_WORDS, abandon, enter, has_shadow_stack, is_signal_frame, leave, resume};
 
 /// How much deeper than the first call a later one may be before frames have to be put aside: a sixteenth of the stack,
 /// within these bounds.
@@ -275,13 +274,12 @@ pub(crate) fn init() {
 /// Whether a signal handler is running on this stack: the code it interrupted, such as an allocator, must not be
 /// re-entered.
 ///
-/// The kernel puts a frame on the stack that begins with the address of the C library's call of rt_sigreturn(2),
-/// followed by flags, of which there are three, and a null pointer.
+/// The kernel puts a frame on the stack, which is recognised.
 #[cold]
 pub(crate) fn is_in_signal_handler(stack: &Range<usize>) -> bool {
-    let (start, end) = (LIBC.0.load(Relaxed), LIBC.1.load(Relaxed));
+    let code = LIBC.0.load(Relaxed)..LIBC.1.load(Relaxed);
     let here = here() & !7;
-    if !stack.contains(&here) || end < start + RETURN.len() {
+    if !stack.contains(&here) {
         return false;
     }
     // A handler's own frames may be of any size. Other threads may modify data in this thread's frames, so each word is
@@ -289,13 +287,7 @@ pub(crate) fn is_in_signal_handler(stack: &Range<usize>) -> bool {
     let words = (stack.end - here) / 8;
     // SAFETY: frames of this thread, above our own, on its stack.
     let word = |at: usize| unsafe { (here as *const usize).add(at).read_volatile() };
-    (0..words.saturating_sub(2)).any(|at| {
-        let code = word(at);
-        let is_frame =
-            (start..end - RETURN.len()).contains(&code) && word(at + 1) & !7 == 0 && word(at + 2) == 0;
-        // SAFETY: code of the C library, which is never unloaded.
-        is_frame && unsafe { *(code as *const [u8; RETURN.len()]) } == RETURN
-    })
+    (0..(words + 1).saturating_sub(FRAME_WORDS)).any(|at| is_signal_frame(word, at, stack, &code))
 }
 
 /// Copies the frames of the slice away; called from below them.

@@ -174,6 +174,33 @@ impl Cpu for Avx2 {
     }
 }
 
+/// No other CPU has it.
+#[cfg(not(target_arch = "x86_64"))]
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Avx2 {}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Avx2 {
+    pub(super) const fn detect() -> Option<Self> {
+        None
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Cpu for Avx2 {
+    unsafe fn equal(self, _: *const u8, _: *const u8) -> u32 {
+        match self {}
+    }
+
+    fn nearness(self, _: &[u16; LANES], _: u16, _: &[u16; LANES], _: u16, _: u16) -> [u16; LANES] {
+        match self {}
+    }
+
+    fn run<W: Work>(self, _: W) -> W::Output {
+        match self {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

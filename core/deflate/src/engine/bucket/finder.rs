@@ -6,6 +6,7 @@
 //! all positions, where one cache miss hides behind the next; candidates are compared only where the parser goes.
 
 use core::arch::asm;
+#[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::{__m128i, _mm_insert_epi16, _mm_slli_si128};
 use core::marker::PhantomData;
 
@@ -75,15 +76,31 @@ pub(super) struct Memory {
 }
 
 /// A bucket of eight positions.
+#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 struct Vector(__m128i);
 
+#[cfg(target_arch = "x86_64")]
 impl Vector {
     #[inline(always)]
     fn shifted_in(self, position: u16) -> Self {
         // SAFETY: every x86-64 CPU has these instructions.
         unsafe { Self(_mm_insert_epi16::<0>(_mm_slli_si128::<2>(self.0), position.into())) }
+    }
+}
+
+/// A bucket of eight positions, the first one lowest.
+#[cfg(not(target_arch = "x86_64"))]
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Vector(u128);
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Vector {
+    #[inline(always)]
+    fn shifted_in(self, position: u16) -> Self {
+        Self(self.0 << 16 | u128::from(position))
     }
 }
 
@@ -320,7 +337,15 @@ impl<L: Level> Work for Advance<'_, '_, L> {
 #[inline(always)]
 fn scalar(mut value: u32) -> u32 {
     // SAFETY: there is no instruction.
-    unsafe { asm!("/* {0:e} */", inout(reg) value, options(pure, nomem, nostack, preserves_flags)) };
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        asm!("/* {0:e} */", inout(reg) value, options(pure, nomem, nostack, preserves_flags));
+    }
+    // SAFETY: there is no instruction.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        asm!("/* {0:w} */", inout(reg) value, options(pure, nomem, nostack, preserves_flags));
+    }
     value
 }
 

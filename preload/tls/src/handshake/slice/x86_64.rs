@@ -4,12 +4,33 @@
 
 use core::arch::naked_asm;
 use core::mem::offset_of;
+use core::ops::Range;
 
 use super::{Slice, restore, save, uncover};
 
 /// The C library's call of rt_sigreturn(2), to which a signal handler returns: `mov rax, 15; syscall`. Debuggers and
 /// unwinders also look for it.
-pub(super) const RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+const RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+
+/// How many words of a signal's frame [`is_signal_frame`] looks at.
+pub(super) const FRAME_WORDS: usize = 3;
+
+/// Whether the words from `at` on begin the frame that the kernel puts on the stack for a handler: the address of the C
+/// library's call of rt_sigreturn(2), which is somewhere in `code`, flags, of which there are three, and a null pointer.
+pub(super) fn is_signal_frame(
+    word: impl Fn(usize) -> usize,
+    at: usize,
+    _: &Range<usize>,
+    code: &Range<usize>,
+) -> bool {
+    let address = word(at);
+    let is_frame = code.contains(&address)
+        && code.end - address > RETURN.len()
+        && word(at + 1) & !7 == 0
+        && word(at + 2) == 0;
+    // SAFETY: code of the C library, which is never unloaded.
+    is_frame && unsafe { *(address as *const [u8; RETURN.len()]) } == RETURN
+}
 
 /// The current depth of the stack.
 #[inline(always)]
