@@ -17,7 +17,7 @@ use crate::loops::{Played, Series, Terms, loops};
 const AT_A_TIME: usize = 8;
 /// How many seeds are played, and how many in `make thorough`.
 const SEEDS: [u64; 2] = [300, 2000];
-const DELAYED_SEEDS: [u64; 2] = [50, 300];
+const DELAYED_SEEDS: [u64; 2] = [80, 300];
 const FIRST_DELAYED: u64 = 5000;
 /// As many connections in a round as there are clients at a time.
 const FEW: Terms = Terms { connections: 8, habits: "" };
@@ -237,7 +237,7 @@ fn random_event_loops_for_long() {
 /// One habit alone: on every connection (`+`), or occasionally (`~`) if a loop that always has it would never see a
 /// handshake suspended.
 fn same_with(habits: &str) {
-    let connections = if habits.contains('~') { 400 } else { 100 };
+    let connections = if habits.contains('~') { effort(160, 400) } else { effort(40, 100) };
     for (seed, variables) in [(1, VARIANTS[0]), (2, VARIANTS[1])] {
         match judge_alone(seed, Terms { connections, habits }, variables).verdict {
             Verdict::Same => {}
