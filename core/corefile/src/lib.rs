@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod binary;
+mod bits;
 mod bytes;
 mod chains;
 mod compare;
