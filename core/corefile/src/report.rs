@@ -1,6 +1,6 @@
 //! Everything that is told of a core file.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::binary::Binary;
 use crate::bits::Bits;
 use crate::dominators::Dominators;
+use crate::environment;
 use crate::error::CoreError;
 use crate::graph::{Graph, in_a_table};
 use crate::holders::{Holders, Suspect, TreeBox};
@@ -56,6 +57,8 @@ pub struct Report {
     pub program: PathBuf,
     pub node: String,
     pub signal: String,
+    /// What the process was started with; values that may be secrets are masked.
+    pub environment: BTreeMap<String, String>,
     pub threads: Vec<Thread>,
     pub heap: Heap,
     pub histogram: Vec<Entry>,
@@ -186,6 +189,7 @@ impl Core {
             return Err(CoreError::NoHeap);
         }
         let mut report = Report::new(path, image, &program.0, cut);
+        report.environment = environment::of(image, options.redact).into_iter().collect();
         let mut walker = Walker::new(image, &pages, &layout);
         if options.stack_only {
             let view = View::new(image, &pages, &layout, &walker.maps);
