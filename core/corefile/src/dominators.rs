@@ -28,9 +28,9 @@ impl Dominators {
             graph.release();
         }
         let semi = found.semidominators(&first, &from);
-        for number in 1..found.objects.len() {
+        for (number, &semi) in semi.iter().enumerate().skip(1) {
             let mut by = found.by[number];
-            while by > semi[number] {
+            while by > semi {
                 by = found.by[by as usize];
             }
             found.by[number] = by;
