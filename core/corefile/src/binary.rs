@@ -34,8 +34,13 @@ impl Binary {
                 Err(error) => problem = problem.or(Some(error)),
             }
         }
-        Err(problem
-            .unwrap_or_else(|| CoreError::NoBinary { why: "the core file names no node program".to_owned() }))
+        let of_others = || match image.files.first() {
+            Some(file) => {
+                CoreError::NotNode { program: file.path.chars().filter(|one| !one.is_control()).collect() }
+            }
+            None => CoreError::NoBinary { why: "the core file names no programs".to_owned() },
+        };
+        Err(problem.unwrap_or_else(of_others))
     }
 
     /// A program, whatever it is that died.

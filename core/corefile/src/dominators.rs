@@ -15,41 +15,52 @@ pub(crate) struct Dominators {
 }
 
 impl Dominators {
-    /// Objects that live through others and count as roots all the same are those that `also` tells.
-    pub(crate) fn of(graph: &Graph, also: impl Fn(u32) -> bool) -> Self {
+    /// Objects that live through others and count as roots all the same are those that `also` tells. The edges of the graph are
+    /// forgotten as soon as they are not needed, unless somebody asks for paths later.
+    pub(crate) fn of(graph: &mut Graph, also: impl Fn(u32) -> bool, keep_edges: bool) -> Self {
         let mut found = Self { objects: vec![NONE], numbers: vec![NONE; graph.len()], by: vec![0] };
         found.search(graph);
         // As if the search had come to them last from the root: it has been there.
         let also: Vec<u32> =
             (1..found.objects.len() as u32).filter(|&number| also(found.objects[number as usize])).collect();
         let (first, from) = found.predecessors(graph, &also);
-        let parents = found.by.clone();
-        let mut semi: Vec<u32> = (0..found.objects.len() as u32).collect();
-        let mut label = semi.clone();
-        let mut ancestor = parents.clone();
-        let mut path = Vec::new();
-        for number in (1..found.objects.len()).rev() {
-            let mut least = parents[number];
-            for &before in &from[first[number] as usize..first[number + 1] as usize] {
-                let before = match before as usize <= number {
-                    true => before,
-                    false => {
-                        semi[evaluate(before, number as u32, &mut ancestor, &mut label, &semi, &mut path)
-                            as usize]
-                    }
-                };
-                least = least.min(before);
-            }
-            semi[number] = least;
+        if !keep_edges {
+            graph.release();
         }
-        for number in 1..found.objects.len() {
-            let mut by = parents[number];
-            while by > semi[number] {
+        let semi = found.semidominators(&first, &from);
+        for (number, &semi) in semi.iter().enumerate().skip(1) {
+            let mut by = found.by[number];
+            while by > semi {
                 by = found.by[by as usize];
             }
             found.by[number] = by;
         }
         found
+    }
+
+    /// `by` holds the parents in the tree of the search.
+    fn semidominators(&self, first: &[u32], from: &[u32]) -> Vec<u32> {
+        let mut semi = vec![0; self.objects.len()];
+        let mut forest: Vec<Link> =
+            self.by.iter().map(|&parent| Link { ancestor: parent, least: 0 }).collect();
+        let mut path = Vec::new();
+        for number in (1..self.objects.len()).rev() {
+            let mut least = self.by[number];
+            for &before in &from[first[number + 1] as usize..first[number + 2] as usize] {
+                // Nothing is less than the root.
+                if least == 0 {
+                    break;
+                }
+                let before = match before as usize <= number {
+                    true => before,
+                    false => evaluate(before, number as u32, &mut forest, &mut path),
+                };
+                least = least.min(before);
+            }
+            semi[number] = least;
+            forest[number].least = least;
+        }
+        semi
     }
 
     fn search(&mut self, graph: &Graph) {
@@ -81,29 +92,37 @@ impl Dominators {
         stack.push((object, 0));
     }
 
+    /// Those of a number are in the second list, from `first[number + 1]` to `first[number + 2]`.
     fn predecessors(&self, graph: &Graph, also: &[u32]) -> (Vec<u32>, Vec<u32>) {
-        let mut first = vec![0_u32; self.objects.len() + 1];
-        let edges = |each: &mut dyn FnMut(u32, u32)| {
-            graph.roots.iter().for_each(|&(root, _)| each(0, self.numbers[root as usize]));
-            also.iter().for_each(|&number| each(0, number));
-            for (number, &object) in self.objects.iter().enumerate().skip(1) {
-                for &to in graph.of_object(object) {
-                    each(number as u32, self.numbers[to as usize]);
-                }
-            }
-        };
-        edges(&mut |_, to| first[to as usize + 1] += 1);
-        for number in 0..self.objects.len() {
+        let count = self.objects.len();
+        let mut first = vec![0_u32; count + 1];
+        self.edges(graph, also, |_, to| first[to as usize + 1] += 1);
+        for number in 0..count {
             first[number + 1] += first[number];
         }
-        let mut from = vec![0; first[self.objects.len()] as usize];
+        let mut from = vec![0; first[count] as usize];
         // Filled from each one's end, which turns into its start.
-        let mut next: Vec<u32> = first[1..].to_vec();
-        edges(&mut |number, to| {
-            next[to as usize] -= 1;
-            from[next[to as usize] as usize] = number;
+        first.push(first[count]);
+        self.edges(graph, also, |number, to| {
+            let next = &mut first[to as usize + 1];
+            *next -= 1;
+            from[*next as usize] = number;
         });
         (first, from)
+    }
+
+    /// Calls for every edge but those from parents in the tree of the search, which are known already.
+    fn edges(&self, graph: &Graph, also: &[u32], mut each: impl FnMut(u32, u32)) {
+        let mut edge = |number: u32, to: u32| {
+            if self.by[to as usize] != number && to != number {
+                each(number, to);
+            }
+        };
+        graph.roots.iter().for_each(|&(root, _)| edge(0, self.numbers[root as usize]));
+        also.iter().for_each(|&number| edge(0, number));
+        for (number, &object) in self.objects.iter().enumerate().skip(1) {
+            graph.of_object(object).iter().for_each(|&to| edge(number as u32, self.numbers[to as usize]));
+        }
     }
 
     /// What an object keeps in a part of it, such as its array of elements, is its own: those who are dominated by a part come to
@@ -132,29 +151,28 @@ impl Dominators {
     }
 }
 
-/// The node with the least semidominator on the way from `node` up to those that were processed, `last` included.
-fn evaluate(
-    node: u32,
-    last: u32,
-    ancestor: &mut [u32],
-    label: &mut [u32],
-    semi: &[u32],
-    path: &mut Vec<u32>,
-) -> u32 {
+/// A node of the forest of those that were processed: an ancestor, and the least semidominator on the way there, its own included, the ancestor's not.
+#[derive(Clone, Copy)]
+struct Link {
+    ancestor: u32,
+    least: u32,
+}
+
+/// The least semidominator on the way from `node` up to those that were processed, `last` not included.
+fn evaluate(node: u32, last: u32, forest: &mut [Link], path: &mut Vec<u32>) -> u32 {
     let mut at = node;
-    while ancestor[at as usize] > last {
+    while forest[at as usize].ancestor > last {
         path.push(at);
-        at = ancestor[at as usize];
+        at = forest[at as usize].ancestor;
     }
-    let top = ancestor[at as usize];
+    let mut above = forest[at as usize];
     while let Some(below) = path.pop() {
-        let above = ancestor[below as usize];
-        if semi[label[above as usize] as usize] < semi[label[below as usize] as usize] {
-            label[below as usize] = label[above as usize];
-        }
-        ancestor[below as usize] = top;
+        let link = &mut forest[below as usize];
+        link.ancestor = above.ancestor;
+        link.least = link.least.min(above.least);
+        above = *link;
     }
-    label[node as usize]
+    above.least
 }
 
 #[cfg(test)]
@@ -184,8 +202,8 @@ mod tests {
             let count = 2 + random(14);
             let edges: Vec<Vec<u32>> =
                 (0..count).map(|_| (0..random(4)).map(|_| random(count) as u32).collect()).collect();
-            let graph = Graph::from_edges(&edges, vec![0, random(count) as u32]);
-            let found = Dominators::of(&graph, |_| false);
+            let mut graph = Graph::from_edges(&edges, vec![0, random(count) as u32]);
+            let found = Dominators::of(&mut graph, |_| false, true);
             for number in 1..found.objects.len() {
                 let object = found.objects[number];
                 let mut dominators: Vec<u32> = (0..count as u32)

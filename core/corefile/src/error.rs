@@ -10,6 +10,8 @@ pub enum CoreError {
     NoCore { path: PathBuf, why: &'static str },
     #[error("{} is packed, and cannot be unpacked: {why}", path.display())]
     Packed { path: PathBuf, why: String },
+    #[error("{} is packed, and there is no room to unpack it in {}", path.display(), folder.display())]
+    NoRoom { path: PathBuf, folder: PathBuf },
     #[error("the program that died cannot be found: {why}")]
     NoBinary { why: String },
     #[error("{} is not the program that died: {why}", path.display())]
@@ -18,6 +20,10 @@ pub enum CoreError {
     NoSymbols { path: PathBuf },
     #[error("this build of Node.js {node} compresses pointers, which is not supported")]
     Compressed { node: String },
+    #[error(
+        "the core file is not of a Node.js program: it had {program} loaded, and nothing by the name of node"
+    )]
+    NotNode { program: String },
     #[error("no page of V8's heap is in the core file")]
     NoHeap,
     #[error("the heap has more than {limit} {what}, the most that can be counted")]
@@ -38,10 +44,14 @@ impl CoreError {
                 "pass a core file of a 64-bit x86 Linux program, as the kernel or gcore writes it"
             }
             Self::Packed { .. } => "unpack it with zstd -d or gunzip, or copy it again",
+            Self::NoRoom { .. } => "set TMPDIR to a folder on a disk with more room",
             Self::NoBinary { .. } => "pass the node program that died: --node PATH",
             Self::OtherBinary { .. } => "pass the very file that died, of the same build: --node PATH",
             Self::NoSymbols { .. } => "pass an unstripped build of the same release: --node PATH",
             Self::Compressed { .. } => "use a stock build",
+            Self::NotNode { .. } => {
+                "for other programs use gdb PROGRAM CORE; a Node.js under another name: --node PATH"
+            }
             Self::NoHeap => {
                 "check /proc/PID/coredump_filter: 0x33 keeps what is needed; of a plain fork V8 keeps its heap back"
             }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::bits::Bits;
 use crate::bytes::word;
 use crate::error::CoreError;
 use crate::image::Image;
@@ -19,6 +20,8 @@ const STACK: u64 = 8 << 20;
 const UNKNOWN: usize = 1 << 26;
 /// A hash table of pairs: the header of an array, and three numbers.
 const FIRST_PAIR: usize = 40;
+/// After so many objects the pages of the file are given back.
+const RELIEF: usize = 1 << 20;
 const NOT_INTERNALIZED: InstanceType = 1 << 5;
 
 /// Edges of all objects, those of object `i` from `first[i]` to `first[i + 1]`.
@@ -26,6 +29,14 @@ const NOT_INTERNALIZED: InstanceType = 1 << 5;
 pub(crate) struct Graph {
     first: Vec<u32>,
     to: Vec<u32>,
+    count: usize,
+    references: usize,
+    /// What can be reached, entries of weak maps included.
+    pub(crate) alive: Bits,
+    /// Objects of JavaScript whose first edge after that to the map leads to their properties; and those with one to their
+    /// elements, which comes next.
+    properties: Bits,
+    elements: Bits,
     /// In order of importance; one object may have several holders.
     pub(crate) roots: Vec<(u32, Holder)>,
     /// Entries of living weak maps, in the order of their keys; the edges from key to value come last among the key's.
@@ -48,7 +59,7 @@ pub(crate) struct Pair {
 
 /// Where the objects of a map keep their pointers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pointers {
+pub(crate) enum Pointers {
     /// Nowhere; the maps of such objects are among the roots.
     None,
     /// In every word but these, whose references are weak by the type of the object.
@@ -62,7 +73,7 @@ enum Pointers {
 }
 
 impl Pointers {
-    fn of(map: &Map, layout: &Layout, pairs: InstanceType) -> Self {
+    pub(crate) fn of(map: &Map, layout: &Layout, pairs: InstanceType) -> Self {
         match layout.name(map.kind) {
             _ if map.kind == pairs => Self::Pairs,
             "BYTECODE_ARRAY" => Self::Head(layout.bytecode_header as usize),
@@ -98,33 +109,50 @@ impl Pointers {
     }
 }
 
+/// What all objects of a map have in common.
+struct Shape {
+    pointers: Pointers,
+    is_receiver: bool,
+    /// The map as an object.
+    map: u32,
+}
+
+impl Shape {
+    fn of(map: &Map, walker: &Walker<'_>, objects: &Objects, pairs: InstanceType) -> Self {
+        Self {
+            pointers: Pointers::of(map, walker.layout, pairs),
+            is_receiver: walker.layout.is_receiver(map.kind),
+            map: objects.of(walker.pages, map.address),
+        }
+    }
+}
+
 impl Graph {
     pub(crate) fn of(walker: &Walker<'_>, objects: &Objects) -> Result<Self, CoreError> {
         let mut graph = Self {
             first: Vec::with_capacity(objects.len() + 1),
             to: Vec::new(),
+            count: objects.len(),
+            references: 0,
+            alive: Bits::default(),
+            properties: Bits::new(objects.len()),
+            elements: Bits::new(objects.len()),
             roots: Vec::new(),
             pairs: Vec::new(),
             pairs_type: pairs_type(walker, objects),
             missing: Vec::new(),
             unknown: Vec::new(),
         };
-        let mut page = walker.pages.list.iter();
-        let mut current = page.next();
-        for index in 0..objects.len() {
-            let number = objects.words[index];
-            while let Some(at) = current
-                && u64::from(number - at.first_word) * 8 >= at.end - at.start
-            {
-                current = page.next();
+        let shapes: Vec<Shape> =
+            walker.maps.list.iter().map(|map| Shape::of(map, walker, objects, graph.pairs_type)).collect();
+        for (index, &number) in objects.words.iter().enumerate() {
+            if index % RELIEF == 0 {
+                walker.image.relieve();
             }
-            let Some(at) = current else { break };
             graph.first.push(graph.to.len() as u32);
-            let offset = at.offset + (number - at.first_word) as usize * 8;
+            let (offset, _) = walker.pages.offset(number);
             let bytes = walker.image.bytes.get(offset..offset + objects.sizes[index] as usize).unwrap_or(&[]);
-            let map = &walker.maps.list[objects.maps[index] as usize];
-            let pointers = Pointers::of(map, walker.layout, graph.pairs_type);
-            graph.edges(walker, objects, index as u32, bytes, pointers);
+            graph.edges(walker, objects, index as u32, bytes, &shapes[objects.maps[index] as usize]);
             if graph.to.len() > (NONE >> 1) as usize {
                 return Err(CoreError::TooLarge { what: "references", limit: NONE >> 1 });
             }
@@ -156,14 +184,20 @@ impl Graph {
         Ok(graph)
     }
 
-    fn edges(&mut self, walker: &Walker<'_>, objects: &Objects, from: u32, bytes: &[u8], pointers: Pointers) {
-        let pages = walker.pages;
-        pointers.each(bytes, |_, tagged| match objects.of(pages, tagged) {
+    fn edges(&mut self, walker: &Walker<'_>, objects: &Objects, from: u32, bytes: &[u8], shape: &Shape) {
+        let (pages, pointers) = (walker.pages, shape.pointers);
+        let object = |at: usize, tagged| if at == 0 { shape.map } else { objects.of(pages, tagged) };
+        pointers.each(bytes, |at, tagged| match object(at, tagged) {
             NONE if pages.has_block(tagged) && self.unknown.len() < UNKNOWN => self.unknown.push(from),
             NONE => {}
             to if pointers == Pointers::NativeContext
                 && is_native(walker.layout, &walker.maps, objects, to) => {}
-            to => self.to.push(to),
+            to => {
+                self.to.push(to);
+                if shape.is_receiver && (at == 8 || at == 16) && shape.map != NONE {
+                    (if at == 8 { &mut self.properties } else { &mut self.elements }).add(from);
+                }
+            }
         });
         if pointers == Pointers::Pairs {
             for pair in bytes.get(FIRST_PAIR..).unwrap_or(&[]).chunks_exact(16) {
@@ -175,22 +209,20 @@ impl Graph {
         }
     }
 
-    /// Calls for every reference of an object but those of weak maps, in the order of `of_object`, with its offset.
+    /// Calls for every reference in the bytes of an object but those of weak maps, in the order of `of_object`, with its offset
+    /// and the word itself.
     pub(crate) fn each_word(
         &self,
         view: &View<'_>,
         objects: &Objects,
-        object: u32,
-        mut call: impl FnMut(usize, u32),
+        pointers: Pointers,
+        bytes: &[u8],
+        mut call: impl FnMut(usize, u64, u32),
     ) {
-        let index = object as usize;
-        let map = &view.maps.list[objects.maps[index] as usize];
-        let pointers = Pointers::of(map, view.layout, self.pairs_type);
-        let bytes = view.image.at(view.pages.address(objects.words[index]), objects.sizes[index] as usize);
         pointers.each(bytes, |at, tagged| match objects.of(view.pages, tagged) {
             NONE => {}
             to if pointers == Pointers::NativeContext && is_native(view.layout, view.maps, objects, to) => {}
-            to => call(at, to),
+            to => call(at, tagged, to),
         });
     }
 
@@ -209,11 +241,23 @@ impl Graph {
     }
 
     pub(crate) fn references(&self) -> usize {
-        self.to.len()
+        self.references
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.first.len() - 1
+        self.count
+    }
+
+    /// What an object of JavaScript keeps its properties and its elements in.
+    pub(crate) fn parts_of(&self, object: u32) -> &[u32] {
+        let count = usize::from(self.properties.has(object)) + usize::from(self.elements.has(object));
+        // The map comes first.
+        self.of_object(object).get(1..1 + count).unwrap_or(&[])
+    }
+
+    /// Forgets the edges, which take most of the memory.
+    pub(crate) fn release(&mut self) {
+        (self.first, self.to) = (Vec::new(), Vec::new());
     }
 
     /// Where roots are missing: of words outside the heap those that point to what nothing else reaches.
@@ -229,7 +273,7 @@ impl Graph {
         candidates[first..].sort_unstable();
         candidates.dedup();
         for root in candidates {
-            if !live.seen[root as usize] {
+            if !live.seen.has(root) {
                 self.roots.push((root, Holder::Anywhere));
                 live.reach(self, root);
             }
@@ -239,9 +283,12 @@ impl Graph {
     /// Makes edges of the living entries of weak maps. The lists of edges are moved up from the last on.
     fn add_pairs(&mut self, live: Live) {
         let Live { seen, mut by_key, .. } = live;
-        by_key.retain(|pair| seen[pair.key as usize] && seen[pair.table as usize]);
+        by_key.retain(|pair| seen.has(pair.key) && seen.has(pair.table));
+        self.alive = seen;
         self.pairs = by_key;
         let mut to = self.to.len() + self.pairs.len();
+        self.references = to;
+        self.to.reserve_exact(self.pairs.len());
         self.to.resize(to, 0);
         let mut pairs = self.pairs.len();
         let mut end = *self.first.last().unwrap_or(&0) as usize;
@@ -297,7 +344,9 @@ pub(crate) fn in_a_table(kind: InstanceType) -> bool {
 
 /// What can be reached, entries of weak maps included.
 struct Live {
-    seen: Vec<bool>,
+    seen: Bits,
+    /// Keys and tables: few of all objects are.
+    weak: Bits,
     by_key: Vec<Pair>,
     by_table: Vec<Pair>,
     stack: Vec<u32>,
@@ -307,7 +356,12 @@ impl Live {
     fn new(objects: usize, pairs: Vec<Pair>) -> Self {
         let mut by_key = pairs.clone();
         by_key.sort_unstable();
-        Self { seen: vec![false; objects], by_key, by_table: pairs, stack: Vec::new() }
+        let mut weak = Bits::new(objects);
+        for pair in &pairs {
+            weak.add(pair.key);
+            weak.add(pair.table);
+        }
+        Self { seen: Bits::new(objects), weak, by_key, by_table: pairs, stack: Vec::new() }
     }
 
     fn mark(&mut self, graph: &Graph) {
@@ -320,14 +374,16 @@ impl Live {
         self.enter(root);
         while let Some(object) = self.stack.pop() {
             graph.of_object(object).iter().for_each(|&to| self.enter(to));
-            // Both lists have few objects in them.
+            if !self.weak.has(object) {
+                continue;
+            }
             let start = self.by_key.partition_point(|pair| pair.key < object);
             for index in start..self.by_key.len() {
                 let pair = self.by_key[index];
                 if pair.key != object {
                     break;
                 }
-                if self.seen[pair.table as usize] {
+                if self.seen.has(pair.table) {
                     self.enter(pair.value);
                 }
             }
@@ -337,7 +393,7 @@ impl Live {
                 if pair.table != object {
                     break;
                 }
-                if self.seen[pair.key as usize] {
+                if self.seen.has(pair.key) {
                     self.enter(pair.value);
                 }
             }
@@ -345,7 +401,7 @@ impl Live {
     }
 
     fn enter(&mut self, object: u32) {
-        if !std::mem::replace(&mut self.seen[object as usize], true) {
+        if self.seen.add(object) {
             self.stack.push(object);
         }
     }
@@ -364,6 +420,11 @@ impl Graph {
         let mut graph = Self {
             first: vec![0],
             to: Vec::new(),
+            count: edges.len(),
+            references: edges.iter().map(Vec::len).sum(),
+            alive: Bits::default(),
+            properties: Bits::new(edges.len()),
+            elements: Bits::new(edges.len()),
             roots: roots.into_iter().map(|root| (root, Holder::Table)).collect(),
             pairs: Vec::new(),
             pairs_type: 0,

@@ -2,6 +2,7 @@
 
 use crate::bytes::{half, int, word};
 use crate::live::Memory;
+use crate::map::Mapped;
 
 /// Contiguous memory that is contiguous in the file, too.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +43,8 @@ pub(crate) struct Image<'a> {
     left: u64,
     /// Of a process that runs, memory is read as it is asked for, and there are no bytes.
     live: Option<&'a Memory>,
+    /// The file that `bytes` are of.
+    file: Option<&'a Mapped>,
 }
 
 const LOAD: u32 = 1;
@@ -53,6 +56,16 @@ const THREADS: usize = 4096;
 const FILES: usize = 65_536;
 
 impl<'a> Image<'a> {
+    /// Of a file that is mapped: its pages are given back from time to time.
+    pub(crate) fn of_file(file: &'a Mapped) -> Result<Self, &'static str> {
+        Ok(Self { file: Some(file), ..Self::parse(file)? })
+    }
+
+    /// Gives back the memory of the file.
+    pub(crate) fn relieve(&self) {
+        self.file.into_iter().for_each(Mapped::relieve);
+    }
+
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, &'static str> {
         if bytes.len() < 64 || bytes[..5] != *b"\x7fELF\x02" {
             return Err("it does not begin with the header of a 64-bit ELF file");
@@ -72,6 +85,7 @@ impl<'a> Image<'a> {
             missing: 0,
             left,
             live: None,
+            file: None,
         };
         for header in headers(bytes) {
             match header.kind {
@@ -91,7 +105,7 @@ impl<'a> Image<'a> {
         files: Vec<MappedFile>,
         memory: &'a Memory,
     ) -> Self {
-        Self { bytes: &[], segments, threads, files, missing: 0, left: 0, live: Some(memory) }
+        Self { bytes: &[], segments, threads, files, missing: 0, left: 0, live: Some(memory), file: None }
     }
 
     fn load(&mut self, header: &Header) {

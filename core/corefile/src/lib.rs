@@ -3,10 +3,12 @@
 #![deny(unsafe_code)]
 
 mod binary;
+mod bits;
 mod bytes;
 mod chains;
 mod compare;
 mod dominators;
+mod environment;
 mod error;
 mod graph;
 mod holders;
@@ -30,6 +32,7 @@ mod stack;
 mod walk;
 
 pub use compare::{Comparison, Grown, Growth};
+pub use environment::MASKED;
 pub use error::CoreError;
 pub use holders::{Suspect, TreeBox};
 pub use live::{Live, Standing};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 /// A private, read-only mapping of a whole file.
 #[derive(Debug)]
@@ -24,6 +24,17 @@ impl Mapped {
             unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ, MapFlags::PRIVATE, file, 0) }?;
         let start = NonNull::new(start.cast()).ok_or_else(|| std::io::Error::other("mapped at nothing"))?;
         Ok(Self { start, length })
+    }
+}
+
+impl Mapped {
+    /// Gives the memory of pages that were read back; they are read again when they are asked for.
+    pub(crate) fn relieve(&self) {
+        if self.length > 0 {
+            // SAFETY: the mapping is ours, private and never written, so its bytes stay those of the file. If the
+            // kernel refuses, the pages stay.
+            let _ = unsafe { madvise(self.start.as_ptr().cast(), self.length, Advice::LinuxDontNeed) };
+        }
     }
 }
 

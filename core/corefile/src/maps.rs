@@ -26,10 +26,13 @@ pub(crate) struct Map {
 pub(crate) struct Maps {
     pub(crate) list: Vec<Map>,
     known: HashMap<u64, u32, Multiply>,
+    /// Those that were asked for last: a few maps have most of the objects.
+    recent: Vec<(u64, u32)>,
 }
 
 pub(crate) const NONE: u32 = u32::MAX;
 const REMEMBERED: usize = 1 << 20;
+const RECENT: usize = 256;
 
 impl Maps {
     /// The number of the map that a word points to, or [`NONE`].
@@ -37,6 +40,19 @@ impl Maps {
         if tagged & 7 != 1 {
             return NONE;
         }
+        if self.recent.is_empty() {
+            self.recent = vec![(0, NONE); RECENT];
+        }
+        let place = (tagged >> 3 ^ tagged >> 12) as usize % RECENT;
+        if self.recent[place].0 == tagged {
+            return self.recent[place].1;
+        }
+        let number = self.look_up(image, pages, layout, tagged);
+        self.recent[place] = (tagged, number);
+        number
+    }
+
+    fn look_up(&mut self, image: &Image<'_>, pages: &Pages, layout: &Layout, tagged: u64) -> u32 {
         if let Some(&number) = self.known.get(&tagged) {
             return number;
         }

@@ -44,7 +44,7 @@ impl<'a> View<'a> {
     }
 
     /// As many entries as are left, up to a number.
-    fn entries(&self, count: u64) -> u64 {
+    pub(crate) fn entries(&self, count: u64) -> u64 {
         let count = count.min(self.entries.get());
         self.entries.set(self.entries.get() - count);
         count
@@ -409,11 +409,12 @@ impl<'a> View<'a> {
     }
 
     /// The bytes that an array buffer holds outside the heap.
-    pub(crate) fn buffer(&self, map: &Map, bytes: &[u8]) -> u64 {
-        match self.layout.name(map.kind) {
-            "JS_ARRAY_BUFFER" => word(bytes, self.layout.buffer_length as usize),
-            _ => 0,
-        }
+    pub(crate) fn buffer(&self, at: u64) -> u64 {
+        self.image.word(at.wrapping_add(self.layout.buffer_length))
+    }
+
+    pub(crate) fn is_buffer(&self, map: &Map) -> bool {
+        self.layout.name(map.kind) == "JS_ARRAY_BUFFER"
     }
 }
 

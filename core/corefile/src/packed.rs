@@ -21,16 +21,19 @@ const MOST: u64 = 1 << 44;
 /// The bytes of a file, and whether its packed form ended too early.
 pub(crate) fn open(path: &Path) -> Result<(Mapped, bool), CoreError> {
     let read = |error| CoreError::Read { path: path.to_owned(), error };
-    let packed = |why: String| CoreError::Packed { path: path.to_owned(), why };
+    let packed = |error: std::io::Error| match error.kind() {
+        ErrorKind::StorageFull => CoreError::NoRoom { path: path.to_owned(), folder: std::env::temp_dir() },
+        _ => CoreError::Packed { path: path.to_owned(), why: error.to_string() },
+    };
     let mut file = File::open(path).map_err(read)?;
     let mut magic = [0; 4];
     let length = file.read(&mut magic).map_err(read)?;
     file.seek(SeekFrom::Start(0)).map_err(read)?;
     if length == 4 && magic == ZSTD {
-        return frames(BufReader::with_capacity(PIECE, file)).map_err(|error| packed(error.to_string()));
+        return frames(BufReader::with_capacity(PIECE, file)).map_err(packed);
     }
     if magic[..2] == GZIP {
-        return unpack(flate2::read::MultiGzDecoder::new(file)).map_err(|error| packed(error.to_string()));
+        return unpack(flate2::read::MultiGzDecoder::new(file)).map_err(packed);
     }
     Ok((Mapped::of(&file).map_err(read)?, false))
 }
@@ -103,10 +106,7 @@ impl Unpacked {
         self.written = 0;
         let disk = rustix::fs::fstatvfs(&self.to)?;
         if disk.f_bavail < disk.f_blocks / 100 * SPARE {
-            return Err(std::io::Error::new(
-                ErrorKind::StorageFull,
-                "the folder for temporary files is full (TMPDIR)",
-            ));
+            return Err(ErrorKind::StorageFull.into());
         }
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! V8's pages, known by their headers.
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 
 use crate::bytes::word;
@@ -11,6 +10,8 @@ const PAGE: u64 = 1 << PAGE_BITS;
 /// The header of a page is smaller than this.
 const HEADER: u64 = 0x2000;
 const LARGEST: u64 = 1 << 36;
+/// An eighth of a page.
+const HINT_BITS: u32 = 12;
 /// The half of the young generation that is empty between two collections.
 const FROM_PAGE: u64 = 1 << 3;
 
@@ -37,7 +38,9 @@ impl Page {
 #[derive(Debug)]
 pub(crate) struct Pages {
     pub(crate) list: Vec<Page>,
-    by_block: HashMap<u64, u32, Multiply>,
+    blocks: Blocks,
+    /// For each so many words, the page of the first.
+    hints: Vec<u32>,
     pub(crate) words: u32,
     /// What the headers promise and the file does not hold.
     pub(crate) missing: u64,
@@ -45,7 +48,8 @@ pub(crate) struct Pages {
 
 impl Pages {
     pub(crate) fn find(image: &Image<'_>) -> Option<Self> {
-        let mut pages = Self { list: Vec::new(), by_block: HashMap::default(), words: 0, missing: 0 };
+        let mut pages =
+            Self { list: Vec::new(), blocks: Blocks::default(), hints: Vec::new(), words: 0, missing: 0 };
         for segment in &image.segments {
             let mut base = segment.start.next_multiple_of(PAGE);
             while base.saturating_add(128) <= segment.end {
@@ -56,7 +60,18 @@ impl Pages {
                 };
             }
         }
+        pages.hint();
         Some(pages)
+    }
+
+    fn hint(&mut self) {
+        let mut page = 0;
+        for number in (0..self.words).step_by(1 << HINT_BITS) {
+            while self.list.get(page + 1).is_some_and(|next| next.first_word <= number) {
+                page += 1;
+            }
+            self.hints.push(page as u32);
+        }
     }
 
     /// Adds a page and returns where the next one can begin; nothing if there are too many.
@@ -75,20 +90,20 @@ impl Pages {
         let words = u32::try_from((end - start) / 8).ok()?.checked_next_multiple_of(64)?;
         self.words = self.words.checked_add(words)?;
         for block in (base >> PAGE_BITS)..(((end - 1) >> PAGE_BITS) + 1) {
-            self.by_block.insert(block, index);
+            self.blocks.insert(block, index);
         }
         Some(next)
     }
 
     /// The page whose objects' part has an address, and its number.
     pub(crate) fn of(&self, address: u64) -> Option<(usize, &Page)> {
-        let index = *self.by_block.get(&(address >> PAGE_BITS))? as usize;
+        let index = self.blocks.get(address >> PAGE_BITS)? as usize;
         let page = &self.list[index];
         (page.start <= address && address < page.end).then_some((index, page))
     }
 
     pub(crate) fn has_block(&self, address: u64) -> bool {
-        self.by_block.contains_key(&(address >> PAGE_BITS))
+        self.blocks.get(address >> PAGE_BITS).is_some()
     }
 
     /// The number of a word that is in a page.
@@ -99,9 +114,67 @@ impl Pages {
 
     /// The address of a word with a number.
     pub(crate) fn address(&self, number: u32) -> u64 {
-        let after = self.list.partition_point(|page| page.first_word <= number);
-        let page = &self.list[after - 1];
+        let page = self.of_number(number);
         page.start + u64::from(number - page.first_word) * 8
+    }
+
+    /// Where in the file the word with a number is, and the end of its page there.
+    pub(crate) fn offset(&self, number: u32) -> (usize, usize) {
+        let page = self.of_number(number);
+        let end = page.offset + (page.end - page.start) as usize;
+        (page.offset + (number - page.first_word) as usize * 8, end)
+    }
+
+    fn of_number(&self, number: u32) -> &Page {
+        let mut index = self.hints.get((number >> HINT_BITS) as usize).map_or(0, |&hint| hint as usize);
+        while self.list.get(index + 1).is_some_and(|next| next.first_word <= number) {
+            index += 1;
+        }
+        &self.list[index]
+    }
+}
+
+/// The page of each block, in a flat table: a look-up is made for every word of the heap.
+#[derive(Debug, Default)]
+struct Blocks {
+    /// A power of two of places; the second number is [`FREE`] where there is none.
+    table: Vec<(u64, u32)>,
+    count: usize,
+}
+
+const FREE: u32 = u32::MAX;
+
+impl Blocks {
+    fn place(&self, block: u64) -> usize {
+        let mask = self.table.len() - 1;
+        let mut at = (block.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
+        while self.table[at].1 != FREE && self.table[at].0 != block {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    fn get(&self, block: u64) -> Option<u32> {
+        if self.table.is_empty() {
+            return None;
+        }
+        Some(self.table[self.place(block)].1).filter(|&index| index != FREE)
+    }
+
+    fn insert(&mut self, block: u64, index: u32) {
+        // At most a quarter is in use, so that most look-ups end where they begin.
+        if self.count * 4 >= self.table.len() {
+            let larger = vec![(0, FREE); (self.table.len() * 2).max(64)];
+            for (block, index) in std::mem::replace(&mut self.table, larger) {
+                if index != FREE {
+                    let at = self.place(block);
+                    self.table[at] = (block, index);
+                }
+            }
+        }
+        let at = self.place(block);
+        self.count += usize::from(self.table[at].1 == FREE);
+        self.table[at] = (block, index);
     }
 }
 

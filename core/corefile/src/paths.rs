@@ -1,6 +1,7 @@
 //! How an object is held: a shortest path of references from a root.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use serde::Serialize;
 
@@ -93,9 +94,9 @@ impl Paths {
         let (mut at, mut found) = (0, Vec::new());
         while at + 1 < path.len() {
             found.clear();
-            references.of(path[at], &mut found);
+            references.each(path[at], |name, to| found.push((name, to)));
             let next = seen(&found, &path, at).unwrap_or(at + 1);
-            steps.push(step(called(&found, path[next]), path[next]));
+            steps.push(step(called(&found, path[next], &references.names), path[next]));
             at = next;
         }
         steps
@@ -110,10 +111,10 @@ fn seen(found: &[(Name, u32)], path: &[u32], at: usize) -> Option<usize> {
     (at + 1..path.len().min(at + 2 + PARTS)).rev().find(|&next| is_seen(path[next]))
 }
 
-fn called(found: &[(Name, u32)], to: u32) -> String {
+fn called(found: &[(Name, u32)], to: u32, names: &[Rc<str>]) -> String {
     // What JavaScript sees comes first.
     match found.iter().find(|(_, found)| *found == to) {
-        Some((Name::Property(name), _)) => format!(".{name}"),
+        Some((Name::Property(name), _)) => format!(".{}", names[*name as usize]),
         Some((Name::Index(index), _)) => format!("[{index}]"),
         Some((Name::Internal(name), _)) => format!("({name})"),
         Some((Name::Hidden(word), _)) => format!("(word {word})"),

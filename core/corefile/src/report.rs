@@ -1,13 +1,14 @@
 //! Everything that is told of a core file.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::binary::Binary;
-use crate::bytes::word;
+use crate::bits::Bits;
 use crate::dominators::Dominators;
+use crate::environment;
 use crate::error::CoreError;
 use crate::graph::{Graph, in_a_table};
 use crate::holders::{Holders, Suspect, TreeBox};
@@ -56,6 +57,8 @@ pub struct Report {
     pub program: PathBuf,
     pub node: String,
     pub signal: String,
+    /// What the process was started with; values that may be secrets are masked.
+    pub environment: BTreeMap<String, String>,
     pub threads: Vec<Thread>,
     pub heap: Heap,
     pub histogram: Vec<Entry>,
@@ -157,7 +160,7 @@ impl Core {
     /// The file or the program is not what it has to be.
     pub fn report(path: &Path, options: &Options<'_>) -> Result<Report, CoreError> {
         let (bytes, cut) = packed::open(path)?;
-        let image = Image::parse(&bytes).map_err(|why| CoreError::NoCore { path: path.to_owned(), why })?;
+        let image = Image::of_file(&bytes).map_err(|why| CoreError::NoCore { path: path.to_owned(), why })?;
         let program = Program(Binary::find(&image, options.node)?);
         Self::of_image(&image, path, cut, &program, options)
     }
@@ -186,6 +189,7 @@ impl Core {
             return Err(CoreError::NoHeap);
         }
         let mut report = Report::new(path, image, &program.0, cut);
+        report.environment = environment::of(image, options.redact).into_iter().collect();
         let mut walker = Walker::new(image, &pages, &layout);
         if options.stack_only {
             let view = View::new(image, &pages, &layout, &walker.maps);
@@ -241,10 +245,12 @@ impl Report {
         options: &Options<'_>,
     ) -> Result<(), CoreError> {
         let view = View::new(walker.image, walker.pages, walker.layout, &walker.maps);
-        let graph = Graph::of(walker, objects)?;
+        let mut graph = Graph::of(walker, objects)?;
+        walker.image.relieve();
         let kind = |object: u32| walker.maps.list[objects.maps[object as usize] as usize].kind;
-        let mut live = Dominators::of(&graph, |object| in_a_table(kind(object)));
-        let parts = Parts::of(&view, objects, &live);
+        let parts = Parts::of(&view, objects, &graph);
+        let has_paths = options.tree || options.path.is_some();
+        let mut live = Dominators::of(&mut graph, |object| in_a_table(kind(object)), has_paths);
         live.lift(|object| parts.has(object), |object| parts.is_cell(kind(object)));
         let used = objects.walked + objects.skipped;
         self.walked_share = objects.walked as f64 / used.max(1) as f64;
@@ -269,7 +275,7 @@ impl Report {
             self.suspects = holders.suspects();
             self.tree = options.tree.then(|| holders.tree());
         }
-        self.held(&view, objects, &graph, &live, options);
+        self.held(&view, objects, &graph, options);
         if let Some(address) = options.object {
             self.found = describe(&view, objects, &live, told.then_some(&*retained), address, options.redact);
         }
@@ -277,28 +283,15 @@ impl Report {
             self.found.extend(grep(&view, objects, &live, text));
         }
         if let Some(path) = options.heapsnapshot {
-            let export = Export {
-                view: &view,
-                objects,
-                graph: &graph,
-                live: &live,
-                names: &names,
-                redact: options.redact,
-            };
+            let export =
+                Export { view: &view, objects, graph: &graph, names: &names, redact: options.redact };
             export.write(path).map_err(|error| CoreError::Write { path: path.to_owned(), error })?;
         }
         Ok(())
     }
 
     /// The ways from a root to the object that was asked for, and to the largest for the page.
-    fn held(
-        &mut self,
-        view: &View<'_>,
-        objects: &Objects,
-        graph: &Graph,
-        live: &Dominators,
-        options: &Options<'_>,
-    ) {
+    fn held(&mut self, view: &View<'_>, objects: &Objects, graph: &Graph, options: &Options<'_>) {
         let largest = self.retainers.iter().map(|retainer| &retainer.address);
         let examples = self.suspects.iter().map(|suspect| &suspect.example);
         let addresses = largest.chain(examples).filter(|_| options.tree);
@@ -310,7 +303,7 @@ impl Report {
         }
         let kind = |object: u32| view.maps.list[objects.maps[object as usize] as usize].kind;
         let paths = Paths::of(graph, view.layout.map_type, kind);
-        let mut references = References::new(view, objects, graph, &live.numbers);
+        let mut references = References::new(view, objects, graph);
         let tagged = |object: u32| view.pages.address(objects.words[object as usize]) + 1;
         for address in wanted {
             let steps = match objects.of(view.pages, address) {
@@ -353,13 +346,13 @@ fn totals(view: &View<'_>, objects: &Objects, live: &Dominators, stale: u64) -> 
         stale_bytes: stale,
         ..Heap::default()
     };
-    for &object in &live.objects[1..] {
-        let object = object as usize;
+    let is_buffer: Vec<bool> = view.maps.list.iter().map(|map| view.is_buffer(map)).collect();
+    for object in (0..objects.len()).filter(|&object| live.numbers[object] != NONE) {
         heap.live_bytes += u64::from(objects.sizes[object]);
-        let map = &view.maps.list[objects.maps[object] as usize];
-        let bytes = || view.image.at(view.pages.address(objects.words[object]), 128);
-        heap.external_bytes =
-            heap.external_bytes.saturating_add(view.buffer(map, if map.kind > 1024 { bytes() } else { &[] }));
+        if is_buffer[objects.maps[object] as usize] {
+            let bytes = view.buffer(view.pages.address(objects.words[object]));
+            heap.external_bytes = heap.external_bytes.saturating_add(bytes);
+        }
     }
     heap
 }
@@ -377,38 +370,33 @@ fn names(view: &View<'_>, objects: &Objects) -> Vec<String> {
 
 /// Objects that are parts of others in the eyes of JavaScript: arrays of properties and elements, and the cells of globals.
 struct Parts {
-    marked: Vec<u64>,
+    marked: Bits,
     cell: InstanceType,
 }
 
 impl Parts {
-    fn of(view: &View<'_>, objects: &Objects, live: &Dominators) -> Self {
+    fn of(view: &View<'_>, objects: &Objects, graph: &Graph) -> Self {
         let cell = view.layout.names.iter().find(|(_, name)| *name == "PROPERTY_CELL");
-        let mut parts =
-            Self { marked: vec![0; objects.len().div_ceil(64)], cell: cell.map_or(0, |(&kind, _)| kind) };
-        for &object in &live.objects[1..] {
-            let map = &view.maps.list[objects.maps[object as usize] as usize];
+        let mut parts = Self { marked: Bits::new(objects.len()), cell: cell.map_or(0, |(&kind, _)| kind) };
+        let is_receiver: Vec<bool> =
+            view.maps.list.iter().map(|map| view.layout.is_receiver(map.kind)).collect();
+        let numbers = 0..objects.len() as u32;
+        for object in numbers.filter(|&object| graph.alive.has(object)) {
+            let number = objects.maps[object as usize] as usize;
+            let map = &view.maps.list[number];
             if map.kind == parts.cell {
-                parts.mark(object);
-            } else if view.layout.is_receiver(map.kind) {
-                let head = view.image.at(view.pages.address(objects.words[object as usize]), 24);
-                for at in [8, 16] {
-                    match objects.of(view.pages, word(head, at)) {
-                        NONE => {}
-                        part => parts.mark(part),
-                    }
+                parts.marked.add(object);
+            } else if is_receiver[number] {
+                for &part in graph.parts_of(object) {
+                    parts.marked.add(part);
                 }
             }
         }
         parts
     }
 
-    fn mark(&mut self, object: u32) {
-        self.marked[object as usize / 64] |= 1 << (object % 64);
-    }
-
     fn has(&self, object: u32) -> bool {
-        self.marked[object as usize / 64] >> (object % 64) & 1 == 1
+        self.marked.has(object)
     }
 
     fn is_cell(&self, kind: InstanceType) -> bool {
@@ -435,13 +423,13 @@ fn histogram(objects: &Objects, live: &Dominators, names: &[String], retained: O
         })
         .collect();
     let class = |number: usize| of_map[objects.maps[live.objects[number] as usize] as usize];
-    for number in 1..live.objects.len() {
-        let entry = &mut entries[class(number) as usize];
+    for object in (0..objects.len()).filter(|&object| live.numbers[object] != NONE) {
+        let entry = &mut entries[of_map[objects.maps[object] as usize] as usize];
         entry.count += 1;
-        entry.shallow_bytes += u64::from(objects.sizes[live.objects[number] as usize]);
+        entry.shallow_bytes += u64::from(objects.sizes[object]);
     }
     if let Some(retained) = retained {
-        outermost(live, class, |number, class| {
+        outermost(live, class, entries.len(), |number, class| {
             let bytes = &mut entries[class as usize].retained_bytes;
             *bytes = bytes.map(|bytes| bytes + retained[number]);
         });
@@ -455,7 +443,12 @@ fn histogram(objects: &Objects, live: &Dominators, names: &[String], retained: O
 }
 
 /// Calls for each object that no other of its class dominates: what is in those is counted once.
-fn outermost(live: &Dominators, class: impl Fn(usize) -> u32, mut each: impl FnMut(usize, u32)) {
+fn outermost(
+    live: &Dominators,
+    class: impl Fn(usize) -> u32,
+    classes: usize,
+    mut each: impl FnMut(usize, u32),
+) {
     // The tree of dominators as lists: the first below each, and the next beside it.
     let mut below = vec![0_u32; live.objects.len()];
     let mut beside = vec![0_u32; live.objects.len()];
@@ -463,17 +456,17 @@ fn outermost(live: &Dominators, class: impl Fn(usize) -> u32, mut each: impl FnM
         let by = live.by[number] as usize;
         beside[number] = std::mem::replace(&mut below[by], number as u32);
     }
-    let mut above: HashMap<u32, u32> = HashMap::new();
+    let mut above = vec![0_u32; classes];
     let mut at = below[0];
     while at != 0 {
-        let depth = above.entry(class(at as usize)).or_default();
-        if *depth == 0 {
-            each(at as usize, class(at as usize));
+        let own = class(at as usize);
+        if above[own as usize] == 0 {
+            each(at as usize, own);
         }
-        *depth += 1;
+        above[own as usize] += 1;
         let mut next = below[at as usize];
         while next == 0 && at != 0 {
-            *above.entry(class(at as usize)).or_default() -= 1;
+            above[class(at as usize) as usize] -= 1;
             next = beside[at as usize];
             if next == 0 {
                 at = live.by[at as usize];

@@ -1,15 +1,16 @@
 //! `.heapsnapshot`, as Chrome DevTools and memlab read it, written as it is made.
 
-use std::collections::HashMap;
 use std::fs::{File, OpenOptions, Permissions};
-use std::io::{BufWriter, Result, Write};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{Result, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use crate::dominators::Dominators;
+use crate::bits::Ranks;
+use crate::bytes::int;
 use crate::graph::{Graph, in_a_table};
 use crate::layout::FIRST_NON_STRING;
-use crate::maps::Map;
+use crate::maps::{Map, NONE};
 use crate::objects::View;
 use crate::references::{Name, References};
 use crate::roots::Holder;
@@ -18,6 +19,9 @@ use crate::walk::Objects;
 const META: &str = r#"{"snapshot":{"meta":{"node_fields":["type","name","id","self_size","edge_count","detachedness"],"node_types":[["hidden","array","string","object","code","closure","regexp","number","native","synthetic","concatenated string","sliced string","symbol","bigint","object shape"],"string","number","number","number","number"],"edge_fields":["type","name_or_index","to_node"],"edge_types":[["context","element","property","internal","hidden","shortcut","weak"],"string_or_number","node"],"trace_function_info_fields":[],"trace_node_fields":[],"sample_fields":[],"location_fields":[]}"#;
 const FIELDS: u64 = 6;
 const TEXT: usize = 1024;
+const PIECE: usize = 1 << 20;
+/// After so many objects the pages of the file are given back.
+const RELIEF: u32 = 1 << 20;
 const ROOTS: &str = "(GC roots)";
 
 /// What is known of a heap that is written.
@@ -25,7 +29,6 @@ pub(crate) struct Export<'a> {
     pub(crate) view: &'a View<'a>,
     pub(crate) objects: &'a Objects,
     pub(crate) graph: &'a Graph,
-    pub(crate) live: &'a Dominators,
     /// Of the objects of each map.
     pub(crate) names: &'a [String],
     pub(crate) redact: bool,
@@ -41,28 +44,28 @@ impl Export<'_> {
         let holders = self.holders();
         let writer = Writer {
             export: self,
-            out: BufWriter::with_capacity(1 << 20, file),
+            out: Out::new(file),
             strings: Strings::default(),
             first: 1 + holders.len() as u64,
-            references: Vec::new(),
-            named: References::new(self.view, self.objects, self.graph, &self.live.numbers),
+            ranks: self.graph.alive.ranks(),
+            named: References::new(self.view, self.objects, self.graph),
+            properties: Vec::new(),
+            internal: Vec::new(),
         };
         writer.all(&holders)
     }
 
-    /// Who holds roots, and the numbers of those.
+    /// Who holds roots, and those.
     fn holders(&self) -> Vec<(Holder, Vec<u32>)> {
         let mut holders: Vec<(Holder, Vec<u32>)> = Vec::new();
         for &(object, holder) in &self.graph.roots {
-            let number = self.live.numbers[object as usize];
             match holders.last_mut() {
-                Some((last, held)) if *last == holder => held.push(number),
-                _ => holders.push((holder, vec![number])),
+                Some((last, held)) if *last == holder => held.push(object),
+                _ => holders.push((holder, vec![object])),
             }
         }
-        let numbers = 1..self.live.objects.len() as u32;
-        let in_tables =
-            numbers.filter(|&number| in_a_table(self.map(self.live.objects[number as usize]).kind));
+        let in_table: Vec<bool> = self.view.maps.list.iter().map(|map| in_a_table(map.kind)).collect();
+        let in_tables = self.living().filter(|&object| in_table[self.objects.maps[object as usize] as usize]);
         holders.push((Holder::Strings, in_tables.collect()));
         holders
     }
@@ -70,107 +73,171 @@ impl Export<'_> {
     fn map(&self, object: u32) -> &Map {
         &self.view.maps.list[self.objects.maps[object as usize] as usize]
     }
+
+    /// In the order of their addresses, in which the file is read fastest; its pages are given back from time to time.
+    fn living(&self) -> impl Iterator<Item = u32> {
+        (0..self.objects.len() as u32).filter(|&object| {
+            if object % RELIEF == 0 {
+                self.view.image.relieve();
+            }
+            self.graph.alive.has(object)
+        })
+    }
+}
+
+/// What the nodes of all objects of a map are.
+#[derive(Debug, Clone, Copy)]
+enum Shape {
+    /// Its kind, and the name's number.
+    Same(u32, u32),
+    /// Characters follow one another, a byte for each.
+    Characters,
+    Own,
 }
 
 struct Writer<'a> {
     export: &'a Export<'a>,
-    out: BufWriter<File>,
+    out: Out,
     strings: Strings,
     /// The node of the first object: before them come the root of all, and one node for each kind of holder.
     first: u64,
-    /// Of the object that is written.
-    references: Vec<(Name, u32)>,
+    ranks: Ranks<'a>,
     named: References<'a>,
+    /// Strings' numbers of names of properties, as far as they were asked for; 0 is that of the root.
+    properties: Vec<u32>,
+    /// The same of other names, of which there are a few.
+    internal: Vec<(&'static str, u32)>,
 }
 
 impl Writer<'_> {
     fn all(mut self, holders: &[(Holder, Vec<u32>)]) -> Result<()> {
-        let live = self.export.live;
         let of_holders: usize = holders.iter().map(|(_, held)| 1 + held.len()).sum();
-        let counts: Vec<u32> = live.objects[1..].iter().map(|&object| self.count(object)).collect();
+        let export = self.export;
+        let counts: Vec<u32> = export.living().map(|object| self.count(object)).collect();
         let edges = of_holders + counts.iter().map(|&count| count as usize).sum::<usize>();
-        let nodes = self.first + live.objects.len() as u64 - 1;
-        write!(
-            self.out,
-            "{META},\"node_count\":{nodes},\"edge_count\":{edges},\"trace_function_count\":0}}"
-        )?;
+        let nodes = self.first + counts.len() as u64;
+        self.out.text(META)?;
+        self.out
+            .text(&format!(",\"node_count\":{nodes},\"edge_count\":{edges},\"trace_function_count\":0}}"))?;
         self.nodes(holders, &counts)?;
         self.edges(holders)?;
-        self.out.write_all(
-            b"],\n\"trace_function_infos\":[],\"trace_tree\":[],\"samples\":[],\"locations\":[],\n\"strings\":[",
+        self.out.text(
+            "],\n\"trace_function_infos\":[],\"trace_tree\":[],\"samples\":[],\"locations\":[],\n\"strings\":[",
         )?;
-        for (index, text) in self.strings.list.iter().enumerate() {
-            self.out.write_all(if index > 0 { b",\n" } else { b"" })?;
-            quote(&mut self.out, text)?;
+        for number in 0..self.strings.ends.len() {
+            self.out.text(if number > 0 { ",\n" } else { "" })?;
+            self.out.quoted(self.strings.get(number))?;
         }
-        self.out.write_all(b"]}")?;
+        self.out.text("]}")?;
         self.out.flush()
     }
 
     fn count(&mut self, object: u32) -> u32 {
-        self.named.of(object, &mut self.references);
-        let count = self.references.drain(..).count() + self.export.graph.pairs_of(object).len();
-        count as u32
+        let mut count = self.export.graph.pairs_of(object).len() as u32;
+        self.named.each(object, |_, _| count += 1);
+        count
     }
 
     /// The node of an object.
     fn node(&self, object: u32) -> u64 {
-        u64::from(self.export.live.numbers[object as usize]) - 1 + self.first
+        u64::from(self.ranks.of(object)) + self.first
     }
 
     fn nodes(&mut self, holders: &[(Holder, Vec<u32>)], counts: &[u32]) -> Result<()> {
         let root = self.strings.number(ROOTS);
-        write!(self.out, ",\n\"nodes\":[9,{root},1,0,{},0", holders.len())?;
+        self.out.text(&format!(",\n\"nodes\":[9,{root},1,0,{},0", holders.len()))?;
         for (node, (holder, held)) in (1..).zip(holders) {
             let name = self.strings.number(holder.name());
-            write!(self.out, ",\n9,{name},{},0,{},0", id(node), held.len())?;
+            self.out.text(&format!(",\n9,{name},{},0,{},0", id(node), held.len()))?;
         }
-        for (&object, count) in self.export.live.objects[1..].iter().zip(counts) {
-            let (kind, name) = self.export.kind_and_name(object);
-            let name = self.strings.number(&name);
-            let size = self.export.objects.sizes[object as usize];
-            write!(self.out, ",\n{kind},{name},{},{size},{count},0", id(self.node(object)))?;
+        let export = self.export;
+        let maps = &export.view.maps.list;
+        let shapes: Vec<Shape> = (0..maps.len()).map(|number| self.shape(number)).collect();
+        for ((object, &count), node) in export.living().zip(counts).zip(self.first..) {
+            let (kind, name) = match shapes[export.objects.maps[object as usize] as usize] {
+                Shape::Same(kind, name) => (kind, name),
+                Shape::Characters if let Some(text) = export.characters(object) => {
+                    (2, self.strings.number(text))
+                }
+                _ => {
+                    let (kind, name) = export.kind_and_name(object);
+                    (kind, self.strings.number(&name))
+                }
+            };
+            let size = export.objects.sizes[object as usize];
+            self.out.node([kind.into(), name.into(), id(node), size.into(), count.into()])?;
         }
         Ok(())
     }
 
+    fn shape(&mut self, number: usize) -> Shape {
+        let (export, map) = (self.export, &self.export.view.maps.list[number]);
+        if map.kind < FIRST_NON_STRING {
+            return if map.kind & 15 == 8 && !export.redact { Shape::Characters } else { Shape::Own };
+        }
+        if export.view.layout.is_function(map.kind) {
+            return Shape::Own;
+        }
+        let (kind, name) = export.of_map(number);
+        Shape::Same(kind, self.strings.number(&name))
+    }
+
     fn edges(&mut self, holders: &[(Holder, Vec<u32>)]) -> Result<()> {
-        self.out.write_all(b"],\n\"edges\":[")?;
+        self.out.text("],\n\"edges\":[")?;
         for index in 0..holders.len() as u64 {
             let comma = if index > 0 { "," } else { "" };
-            write!(self.out, "{comma}1,{index},{}", (index + 1) * FIELDS)?;
+            self.out.text(&format!("{comma}1,{index},{}", (index + 1) * FIELDS))?;
         }
-        for (index, &number) in holders.iter().flat_map(|(_, held)| held.iter().enumerate()) {
-            write!(self.out, ",1,{index},{}", (u64::from(number) - 1 + self.first) * FIELDS)?;
+        for (index, &object) in holders.iter().flat_map(|(_, held)| held.iter().enumerate()) {
+            self.out.edge(1, index as u64, self.node(object) * FIELDS);
+            self.out.spill()?;
         }
-        for &object in &self.export.live.objects[1..] {
+        let export = self.export;
+        for object in export.living() {
             self.edges_of(object)?;
         }
         Ok(())
     }
 
     fn edges_of(&mut self, object: u32) -> Result<()> {
-        let export = self.export;
-        let mut references = std::mem::take(&mut self.references);
-        self.named.of(object, &mut references);
-        for (name, to) in references.drain(..) {
-            let to = self.node(to) * FIELDS;
+        let Self { export, out, strings, first, ranks, named, properties, internal } = self;
+        // Names that are new are known by their numbers only while this runs.
+        let mut unnamed = Vec::new();
+        named.each(object, |name, to| {
+            let to = (u64::from(ranks.of(to)) + *first) * FIELDS;
             match name {
-                Name::Index(index) => write!(self.out, ",1,{index},{to}")?,
-                Name::Hidden(index) => write!(self.out, ",4,{index},{to}")?,
-                Name::Internal(name) => write!(self.out, ",3,{},{to}", self.strings.number(name))?,
-                Name::Property(name) => write!(self.out, ",2,{},{to}", self.strings.number(&name))?,
+                Name::Index(index) => out.edge(1, index, to),
+                Name::Hidden(index) => out.edge(4, index as u64, to),
+                Name::Internal(name) => {
+                    let known = internal.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
+                    let number = known.unwrap_or_else(|| {
+                        internal.push((name, strings.number(name)));
+                        internal[internal.len() - 1].1
+                    });
+                    out.edge(3, number.into(), to);
+                }
+                Name::Property(name) => match properties.get(name as usize) {
+                    Some(&number) if number != 0 => out.edge(2, number.into(), to),
+                    _ => unnamed.push((name, to)),
+                },
             }
+        });
+        for (name, to) in unnamed {
+            let number = strings.number(&named.names[name as usize]);
+            if properties.len() <= name as usize {
+                properties.resize(name as usize + 1, 0);
+            }
+            properties[name as usize] = number;
+            out.edge(2, number.into(), to);
         }
-        self.references = references;
         for pair in export.graph.pairs_of(object) {
             // DevTools knows the value of a weak map by this sentence.
-            let [key, value, table] = [pair.key, pair.value, pair.table].map(|object| id(self.node(object)));
+            let node = |object| u64::from(ranks.of(object)) + *first;
+            let [key, value, table] = [pair.key, pair.value, pair.table].map(|object| id(node(object)));
             let name = format!("part of key (@{key}) -> value (@{value}) pair in WeakMap (table @{table})");
-            let (name, to) = (self.strings.number(&name), self.node(pair.value) * FIELDS);
-            write!(self.out, ",3,{name},{to}")?;
+            out.edge(3, strings.number(&name).into(), node(pair.value) * FIELDS);
         }
-        Ok(())
+        out.spill()
     }
 }
 
@@ -179,26 +246,122 @@ fn id(node: u64) -> u64 {
     2 * node + 1
 }
 
-/// Strings, numbered.
+/// Strings, numbered: one after another, and a table of their numbers by hash, with one seed for each run.
 #[derive(Default)]
 struct Strings {
-    numbers: HashMap<String, u32>,
-    list: Vec<String>,
+    bytes: String,
+    ends: Vec<usize>,
+    /// A power of two of places; [`NONE`] where there is none.
+    table: Vec<u32>,
+    hasher: RandomState,
 }
 
 impl Strings {
+    fn get(&self, number: usize) -> &str {
+        let start = if number > 0 { self.ends[number - 1] } else { 0 };
+        &self.bytes[start..self.ends[number]]
+    }
+
     fn number(&mut self, text: &str) -> u32 {
-        if let Some(&number) = self.numbers.get(text) {
-            return number;
+        if self.ends.len() * 2 >= self.table.len() {
+            self.table = vec![NONE; (self.table.len() * 2).max(1024)];
+            for number in 0..self.ends.len() {
+                let place = self.place(self.get(number));
+                self.table[place] = number as u32;
+            }
         }
-        let number = self.list.len() as u32;
-        self.list.push(text.to_owned());
-        self.numbers.insert(text.to_owned(), number);
-        number
+        let place = self.place(text);
+        if self.table[place] == NONE {
+            self.table[place] = self.ends.len() as u32;
+            self.bytes.push_str(text);
+            self.ends.push(self.bytes.len());
+        }
+        self.table[place]
+    }
+
+    /// Where a string is, or else would be.
+    fn place(&self, text: &str) -> usize {
+        let mask = self.table.len() - 1;
+        let mut at = self.hasher.hash_one(text) as usize & mask;
+        while self.table[at] != NONE && self.get(self.table[at] as usize) != text {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+}
+
+/// The file, written in large pieces.
+struct Out {
+    file: File,
+    buffer: Vec<u8>,
+}
+
+impl Out {
+    fn new(file: File) -> Self {
+        Self { file, buffer: Vec::with_capacity(PIECE * 2) }
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        if self.buffer.len() >= PIECE { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.file.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> Result<()> {
+        self.buffer.extend_from_slice(text.as_bytes());
+        self.spill()
+    }
+
+    fn node(&mut self, fields: [u64; 5]) -> Result<()> {
+        self.buffer.extend_from_slice(b",\n");
+        for field in fields {
+            self.number(field);
+            self.buffer.push(b',');
+        }
+        self.buffer.push(b'0');
+        self.spill()
+    }
+
+    fn edge(&mut self, kind: u8, name: u64, to: u64) {
+        self.buffer.extend_from_slice(&[b',', b'0' + kind, b',']);
+        self.number(name);
+        self.buffer.push(b',');
+        self.number(to);
+    }
+
+    fn number(&mut self, mut number: u64) {
+        let (mut digits, mut at) = ([0; 20], 20);
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (number % 10) as u8;
+            number /= 10;
+            if number == 0 {
+                break;
+            }
+        }
+        self.buffer.extend_from_slice(&digits[at..]);
+    }
+
+    fn quoted(&mut self, text: &str) -> Result<()> {
+        quote(&mut self.buffer, text)?;
+        self.spill()
     }
 }
 
 impl Export<'_> {
+    /// Of a string that has them in itself, if they need no other code.
+    fn characters(&self, object: u32) -> Option<&str> {
+        let (offset, end) = self.view.pages.offset(self.objects.words[object as usize]);
+        let bytes = self.view.image.bytes.get(offset..end)?;
+        let length = (int(bytes, 12) as usize).min(TEXT);
+        let text = bytes.get(16..)?.get(..length)?;
+        str::from_utf8(text).ok().filter(|text| text.is_ascii())
+    }
+
     /// The kind of a node, and its name, in V8's own words.
     fn kind_and_name(&self, object: u32) -> (u32, String) {
         let (view, map) = (self.view, self.map(object));
@@ -215,7 +378,13 @@ impl Export<'_> {
         if view.layout.is_function(map.kind) {
             return (5, view.function_name(view.field(tagged, view.layout.function_shared)));
         }
-        let class = || self.names[self.objects.maps[object as usize] as usize].clone();
+        self.of_map(self.objects.maps[object as usize] as usize)
+    }
+
+    /// The same of what is neither a string nor a function.
+    fn of_map(&self, number: usize) -> (u32, String) {
+        let (view, map) = (self.view, &self.view.maps.list[number]);
+        let class = || self.names[number].clone();
         let system = |name: &str| format!("system / {name}");
         match view.layout.name(map.kind) {
             "JS_REG_EXP" => (6, class()),

@@ -1,6 +1,7 @@
 //! All objects of the heap, page by page, each by the exact rule for its size; and what was not understood.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::bytes::word;
 use crate::error::CoreError;
@@ -14,6 +15,8 @@ use crate::rule::{HEAD, Rule, candidates};
 const SAMPLES: usize = 200;
 const WITNESSES: usize = 4;
 const ROUNDS: usize = 4;
+/// After so many pages those of the file are given back.
+pub(crate) const RELIEF: usize = 256;
 
 /// The objects of the heap in the order of their addresses.
 #[derive(Debug)]
@@ -51,6 +54,24 @@ impl Objects {
         self.ranks[block] + (self.starts[block] & ((1 << bit) - 1)).count_ones()
     }
 
+    fn add(&mut self, number: u32, map: u32, size: u64) {
+        self.starts[(number / 64) as usize] |= 1 << (number % 64);
+        self.words.push(number);
+        self.maps.push(map);
+        self.sizes.push(u32::try_from(size).unwrap_or(u32::MAX));
+    }
+
+    /// The objects of a page that was understood.
+    fn copy(&mut self, from: &Self, range: Range<usize>, known: PageWalk) -> PageWalk {
+        for &number in &from.words[range.clone()] {
+            self.starts[(number / 64) as usize] |= 1 << (number % 64);
+        }
+        self.words.extend_from_slice(&from.words[range.clone()]);
+        self.maps.extend_from_slice(&from.maps[range.clone()]);
+        self.sizes.extend_from_slice(&from.sizes[range]);
+        known
+    }
+
     fn rank(&mut self) {
         let mut before = 0;
         let rank = |bits: &u64| {
@@ -80,6 +101,20 @@ pub(crate) struct Walker<'a> {
     pub(crate) stale: u64,
 }
 
+/// What the walk of a page came to.
+#[derive(Debug, Clone, Copy, Default)]
+struct PageWalk {
+    count: usize,
+    walked: u64,
+    skipped: u64,
+    stale: u64,
+    /// One more rule might change it.
+    unsure: bool,
+}
+
+/// The objects so far, without ranks, and of each page how many.
+type Found = (Objects, Vec<PageWalk>);
+
 enum Step {
     Object { map: u32, size: u64, sure: bool },
     Empty(u64),
@@ -104,15 +139,17 @@ impl<'a> Walker<'a> {
     }
 
     pub(crate) fn walk(&mut self) -> Result<Objects, CoreError> {
+        let mut found = self.collect(None)?;
         for _ in 0..ROUNDS {
-            self.samples.clear();
-            self.sample();
             if !self.learn() {
                 break;
             }
+            found = self.collect(Some(found))?;
         }
-        self.samples.clear();
-        self.collect()
+        self.stale = found.1.iter().map(|page| page.stale).sum();
+        let mut objects = found.0;
+        objects.rank();
+        Ok(objects)
     }
 
     fn map(&mut self, tagged: u64) -> u32 {
@@ -126,29 +163,6 @@ impl<'a> Walker<'a> {
             self.rules.push(rule);
         }
         number
-    }
-
-    /// Some objects of each type whose rule is not known.
-    fn sample(&mut self) {
-        for index in 0..self.pages.list.len() {
-            let page = self.pages.list[index];
-            let mut at = page.start;
-            while at < page.end {
-                match self.step(&page, at) {
-                    Step::Object { map, size, sure } => {
-                        if !sure && self.rules[map as usize] == Rule::Unknown {
-                            let samples = self.samples.entry(self.maps.list[map as usize].kind).or_default();
-                            if samples.len() < SAMPLES {
-                                samples.push(at);
-                            }
-                        }
-                        at += size;
-                    }
-                    Step::Empty(size) | Step::Skip(size) => at += size,
-                    Step::End => break,
-                }
-            }
-        }
     }
 
     /// Whether a rule was found for one more type.
@@ -183,7 +197,10 @@ impl<'a> Walker<'a> {
         next != 0 && self.map(next) != NONE
     }
 
-    fn collect(&mut self) -> Result<Objects, CoreError> {
+    /// Walks all pages, or those again that were not understood with the rules of before.
+    fn collect(&mut self, before: Option<Found>) -> Result<Found, CoreError> {
+        self.samples.clear();
+        let (last, pages) = before.map_or((None, Vec::new()), |(objects, pages)| (Some(objects), pages));
         let mut objects = Objects {
             words: Vec::new(),
             maps: Vec::new(),
@@ -194,30 +211,49 @@ impl<'a> Walker<'a> {
             // What a whole core leaves out was not there; if somebody points to it, that counts as unknown.
             skipped: if self.image.missing > 0 { self.pages.missing } else { 0 },
         };
+        let (mut found, mut copied) = (Vec::with_capacity(self.pages.list.len()), 0);
         for index in 0..self.pages.list.len() {
             let page = self.pages.list[index];
-            self.collect_page(&page, &mut objects);
+            let walked = match (&last, pages.get(index)) {
+                (Some(last), Some(&known)) => {
+                    let range = copied..copied + known.count;
+                    copied += known.count;
+                    match known.unsure {
+                        true => self.collect_page(&page, &mut objects),
+                        false => objects.copy(last, range, known),
+                    }
+                }
+                _ => self.collect_page(&page, &mut objects),
+            };
+            objects.walked += walked.walked;
+            objects.skipped += walked.skipped;
+            found.push(walked);
             if objects.len() >= NONE as usize - 2 {
                 return Err(CoreError::TooLarge { what: "objects", limit: NONE - 2 });
             }
+            if index % RELIEF == RELIEF - 1 {
+                self.image.relieve();
+            }
         }
-        objects.rank();
-        Ok(objects)
+        Ok((objects, found))
     }
 
-    fn collect_page(&mut self, page: &Page, objects: &mut Objects) {
-        let (before, walked, skipped) = (objects.len(), objects.walked, objects.skipped);
+    fn collect_page(&mut self, page: &Page, objects: &mut Objects) -> PageWalk {
+        let before = objects.len();
+        let mut found = PageWalk::default();
         let mut moved = false;
         let mut at = page.start;
+        self.open = 0;
         while at < page.end {
             match self.step(page, at) {
                 Step::Object { map, size, sure } => {
                     let number = page.first_word + ((at - page.start) / 8) as u32;
-                    objects.starts[(number / 64) as usize] |= 1 << (number % 64);
-                    objects.words.push(number);
-                    objects.maps.push(map);
-                    objects.sizes.push(u32::try_from(size).unwrap_or(u32::MAX));
-                    *(if sure { &mut objects.walked } else { &mut objects.skipped }) += size;
+                    objects.add(number, map, size);
+                    *(if sure { &mut found.walked } else { &mut found.skipped }) += size;
+                    if !sure {
+                        found.unsure = true;
+                        self.sample(map, at);
+                    }
                     at += size;
                 }
                 Step::Empty(size) => at += size,
@@ -225,21 +261,36 @@ impl<'a> Walker<'a> {
                     // In place of the map, where the object is now.
                     let first = self.image.word(at);
                     moved |= first & 7 == 0 && self.pages.of(first).is_some();
-                    objects.skipped += size;
+                    found.skipped += size;
+                    found.unsure = true;
                     at += size;
                 }
                 Step::End => break,
             }
         }
+        // What lies within a buffer and is of an unknown size counts as empty.
+        found.unsure |= self.open != 0;
         // The half that was left by the last collection holds what is elsewhere now.
-        if objects.skipped > skipped && (page.is_from_space() || moved) {
-            self.stale += page.end - page.start;
+        if found.skipped > 0 && (page.is_from_space() || moved) {
+            found.stale = page.end - page.start;
             for number in objects.words.drain(before..) {
                 objects.starts[(number / 64) as usize] &= !(1 << (number % 64));
             }
             objects.maps.truncate(before);
             objects.sizes.truncate(before);
-            (objects.walked, objects.skipped) = (walked, skipped);
+            (found.walked, found.skipped) = (0, 0);
+        }
+        found.count = objects.len() - before;
+        found
+    }
+
+    /// Some objects of each type whose rule is not known.
+    fn sample(&mut self, map: u32, at: u64) {
+        if self.rules[map as usize] == Rule::Unknown {
+            let samples = self.samples.entry(self.maps.list[map as usize].kind).or_default();
+            if samples.len() < SAMPLES {
+                samples.push(at);
+            }
         }
     }
 
