@@ -219,10 +219,10 @@ fn the_share_is_kept_whatever_the_size_of_values_is() {
     /// Of the value of a key.
     type Size = fn(usize) -> usize;
     let sizes: [(&str, usize, Size); 4] = [
-        ("64 B", effort(30_000, 150_000), |_| 64),
-        ("1 KiB", effort(8_000, 60_000), |_| 1024),
-        ("16 KiB", effort(1_500, 9_000), |_| 16 << 10),
-        ("mixed", effort(3_000, 18_000), |key| [64, 1 << 10, 16 << 10][key * 7 % 3]),
+        ("64 B", effort(60_000, 150_000), |_| 64),
+        ("1 KiB", effort(15_000, 60_000), |_| 1024),
+        ("16 KiB", effort(3_000, 9_000), |_| 16 << 10),
+        ("mixed", effort(6_000, 18_000), |key| [64, 1 << 10, 16 << 10][key * 7 % 3]),
     ];
     for (name, keys, size) in sizes {
         for (tier, target) in [(THREE_QUARTERS, 0.75), ("0:0=2:1", 1.0 / 3.0)] {
