@@ -132,13 +132,6 @@ impl<F: Copy> Original<F> {
     /// The function. Hooks run only after it has been found, and imports are looked up before anything relies on them.
     #[inline]
     pub fn get(&self) -> F {
-        self.found().unwrap_or_else(|| self.find_or_absent())
-    }
-
-    /// Apart from `get`, which then is a load and a comparison.
-    #[cold]
-    #[inline(never)]
-    fn find_or_absent(&self) -> F {
         self.find().unwrap_or_else(|| {
             let absent: extern "C" fn() -> usize = absent;
             // SAFETY: in the C calling convention of x86-64 the caller cleans up arguments, so a function may be called

@@ -43,16 +43,24 @@ fn far_if_large_aligned(size: usize, alignment: usize) -> Pointer {
     }
 }
 
-/// For `malloc` and C++'s operators, which have found the size large or a look due.
+/// For C++'s operators: as `far_if_large`.
 pub(crate) extern "C" fn new(size: usize) -> Pointer {
-    share::consider_if_due();
     far_if_large(size, 0)
 }
 
-/// The same, with an alignment.
+/// For C++'s operators, with an alignment.
 pub(crate) extern "C" fn new_aligned(size: usize, alignment: usize) -> Pointer {
-    share::consider_if_due();
     far_if_large_aligned(size, alignment)
+}
+
+/// # Safety
+///
+/// The contract of the function of this name, which the original has.
+#[inline]
+pub(crate) unsafe fn malloc(original: table::malloc, size: size_t) -> Pointer {
+    let object = far_if_large(size, 0);
+    // SAFETY: the caller's size.
+    if object.is_null() { unsafe { original(size) } } else { object }
 }
 
 /// # Safety
@@ -150,7 +158,7 @@ unsafe fn moved(object: Pointer, size: usize, is_far: bool) -> Pointer {
         if new == 0 || new <= old && new > old / 2 {
             return null_mut();
         }
-        let place = if is_far { far_object(size, 0) } else { (jemalloc::malloc.get())(size) };
+        let place = if is_far { far_object(size, 0) } else { (original::malloc.get())(size) };
         if !place.is_null() {
             copy_nonoverlapping::<u8>(object.cast(), place.cast(), old.min(size));
             let flags = if is_far { 0 } else { thread::cache() };
@@ -187,13 +195,19 @@ pub(crate) unsafe fn rallocx(
     }
 }
 
-/// For `free` and C++'s operators `delete`, which have found the object to be far. What else they are told, a size or an
-/// alignment, jemalloc knows.
+/// # Safety
 ///
+/// The contract of the function of this name, which the original has.
+#[inline]
+pub(crate) unsafe fn free(original: table::free, object: Pointer) {
+    // SAFETY: the caller's object; a far one is jemalloc's.
+    unsafe { if far::has(object) { free_far(object) } else { original(object) } }
+}
+
 /// # Safety
 ///
 /// A live object of far memory.
-pub(crate) unsafe extern "C" fn free_far(object: Pointer) {
+unsafe fn free_far(object: Pointer) {
     // SAFETY: the contract. Of an object that was freed before, jemalloc thinks as after `free`.
     unsafe { (original::dallocx.get())(object, thread::cache()) }
 }
@@ -214,4 +228,33 @@ pub(crate) unsafe fn sdallocx(original: table::sdallocx, object: Pointer, size: 
     let is_far = flags & jemalloc::PLACE == 0 && far::has(object);
     // SAFETY: the caller's arguments; a far object may go to the far cache.
     unsafe { original(object, size, if is_far { flags | thread::cache() } else { flags }) }
+}
+
+/// C++'s `operator delete` in its forms, of which the object is always the first argument.
+///
+/// # Safety
+///
+/// The contract of the function, which the original has.
+#[inline]
+pub(crate) unsafe fn delete(original: table::delete, object: Pointer) {
+    // SAFETY: the caller's object; a far one is jemalloc's.
+    unsafe { if far::has(object) { free_far(object) } else { original(object) } }
+}
+
+/// # Safety
+///
+/// As `delete`; the second argument is a size, an alignment, or a reference to `std::nothrow`.
+#[inline]
+pub(crate) unsafe fn delete_2(original: table::delete_2, object: Pointer, second: usize) {
+    // SAFETY: the caller's object; a far one is jemalloc's.
+    unsafe { if far::has(object) { free_far(object) } else { original(object, second) } }
+}
+
+/// # Safety
+///
+/// As `delete`, with two more arguments.
+#[inline]
+pub(crate) unsafe fn delete_3(original: table::delete_3, object: Pointer, second: usize, third: usize) {
+    // SAFETY: the caller's object; a far one is jemalloc's.
+    unsafe { if far::has(object) { free_far(object) } else { original(object, second, third) } }
 }

@@ -12,9 +12,9 @@ use crate::{config, jemalloc, start, thread};
 /// As many addresses as any machine has memory. They cost nothing before they are used.
 const LENGTH: usize = 1 << 40;
 
-pub(crate) static BASE: AtomicUsize = AtomicUsize::new(0);
+static BASE: AtomicUsize = AtomicUsize::new(0);
 /// 0 until there is an arena: then no address is far.
-pub(crate) static RESERVED: AtomicUsize = AtomicUsize::new(0);
+static RESERVED: AtomicUsize = AtomicUsize::new(0);
 static USED: AtomicUsize = AtomicUsize::new(0);
 static ARENA: AtomicU32 = AtomicU32::new(0);
 

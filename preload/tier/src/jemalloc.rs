@@ -10,7 +10,6 @@ hasten_hook::imports! {
     Jemalloc fn mallctl(*const c_char, *mut c_void, *mut size_t, *mut c_void, size_t) -> c_int;
     Jemalloc fn mallctlnametomib(*const c_char, *mut size_t, *mut size_t) -> c_int;
     Jemalloc fn mallctlbymib(*const size_t, size_t, *mut c_void, *mut size_t, *mut c_void, size_t) -> c_int;
-    Jemalloc fn malloc(size_t) -> *mut c_void;
     Jemalloc fn sallocx(*const c_void, c_int) -> size_t;
     Jemalloc fn nallocx(size_t, c_int) -> size_t;
 }

@@ -16,7 +16,7 @@ use crate::jemalloc::{self, Mib};
 use crate::{far, start, thread};
 
 /// A thread considers a look at the share whenever it has allocated this much.
-pub(crate) const PERIOD: usize = 64 << 10;
+const PERIOD: usize = 64 << 10;
 
 /// The share is to be right once the heap has grown by one part in so many.
 const HORIZON: usize = 16;
@@ -33,7 +33,7 @@ const OWN: usize = 128;
 const CLASSES: usize = 320;
 
 /// Sizes up to here are near.
-pub(crate) static NEAR: AtomicUsize = AtomicUsize::new(usize::MAX);
+static NEAR: AtomicUsize = AtomicUsize::new(usize::MAX);
 /// Larger sizes are far.
 static FAR: AtomicUsize = AtomicUsize::new(usize::MAX);
 /// The part of those between that is far, in 1/65,536.
@@ -68,7 +68,7 @@ pub(crate) enum Place {
 /// Where an object of this size belongs.
 #[inline]
 pub(crate) fn place(size: usize) -> Place {
-    if thread::has_allocated(size) {
+    if thread::has_allocated(size, PERIOD) {
         consider();
     }
     // A threshold that changes meanwhile puts the object somewhere, which is never wrong.
@@ -88,14 +88,6 @@ pub(crate) fn is_far(size: usize) -> bool {
         Place::Near => false,
         Place::Far => true,
         Place::Either => thread::random() < PART.load(Relaxed),
-    }
-}
-
-/// Looks, if the thread has counted enough: for those who count without `place`.
-#[inline]
-pub(crate) fn consider_if_due() {
-    if thread::is_due() {
-        consider();
     }
 }
 

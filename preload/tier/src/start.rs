@@ -1,6 +1,6 @@
 //! Start-up: with the process, if its allocator is jemalloc and two kinds of memory are asked for.
 
-use hasten_hook::{Hook, Interposer, Library, Notifications, is_disabled};
+use hasten_hook::{Interposer, Library, Notifications, is_disabled};
 
 use crate::{config, far, hooks, jemalloc, share, thread};
 
@@ -10,7 +10,7 @@ use crate::{config, far, hooks, jemalloc, share, thread};
 static CONSTRUCTOR: extern "C" fn() = load;
 
 static INTERPOSER: Interposer = Interposer::new(
-    &[hooks::HOOKS, hooks::DIRECT],
+    &[hooks::HOOKS, hooks::OPERATORS],
     &[Library::Jemalloc, Library::C],
     is_fit,
     Notifications {
@@ -32,7 +32,7 @@ extern "C" fn load() {
 /// Whether the process' allocator is this jemalloc, and can have far memory.
 fn is_fit() -> bool {
     let Some(config) = config::read() else { return false };
-    let has_all = required().all(Hook::is_found);
+    let has_all = hooks::HOOKS.iter().filter(|hook| hook.required).all(|hook| hook.is_found());
     has_all
         && jemalloc::all_found()
         && is_everyones()
@@ -41,15 +41,10 @@ fn is_fit() -> bool {
         && share::start(config.target)
 }
 
-/// The functions without which the library stays out: all of jemalloc's.
-fn required() -> impl Iterator<Item = &'static Hook> {
-    [hooks::HOOKS, hooks::DIRECT].into_iter().flatten().filter(|hook| hook.required)
-}
-
 /// Whether who asks the process for memory gets it from there. If its allocator is another one, a jemalloc that is
 /// loaded, too, is a part of the program with reasons of its own.
 fn is_everyones() -> bool {
-    required().all(|hook| {
+    hooks::HOOKS.iter().filter(|hook| hook.required && hook.library == Library::Jemalloc).all(|hook| {
         // SAFETY: the name is a C string.
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, hook.name.as_ptr()) };
         core::ptr::eq(found, hook.original.load(core::sync::atomic::Ordering::Relaxed))
