@@ -32,6 +32,14 @@ pub enum BenchError {
     DbBenchOutput(String),
     #[error("`hasten run` did nothing for db_bench: the library for {0} was not in use")]
     NotAccelerated(&'static str),
+    #[error("redis-server is not on PATH")]
+    Redis,
+    #[error("cannot run redis-server: {0}")]
+    RedisRun(io::Error),
+    #[error("redis-server answered wrongly: {0}")]
+    RedisAnswer(String),
+    #[error("`hasten run --tier` did nothing for redis-server")]
+    NotTiered,
     #[error("{path}: {source}")]
     StorageDirectory { path: PathBuf, source: io::Error },
     #[error("the load driver cannot run: {0}")]
@@ -58,6 +66,14 @@ impl BenchError {
             }
             Self::NotAccelerated(_) => {
                 "see what `hasten run --dry-run` says with the same directory; the two must be on different devices".to_owned()
+            }
+            Self::Redis => "apt-get install redis-server".to_owned(),
+            Self::RedisRun(_) | Self::RedisAnswer(_) => {
+                "see that `redis-server --save ''` starts, and that there is memory for two".to_owned()
+            }
+            Self::NotTiered => {
+                "see what `hasten run --dry-run --tier 0:0=1:3 -- redis-server` says: Redis needs jemalloc as a library of its own"
+                    .to_owned()
             }
             Self::StorageDirectory { .. } => "name directories that you may write to".to_owned(),
             Self::Report(_) => "choose another directory with --out".to_owned(),

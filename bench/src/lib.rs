@@ -30,6 +30,7 @@ mod rows;
 pub mod server;
 pub mod storage;
 mod summary;
+pub mod tier;
 pub mod tls;
 pub mod wait;
 

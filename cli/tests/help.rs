@@ -7,11 +7,12 @@ use std::process::{Command, Stdio};
 
 use support::Place;
 
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
     "bench envoy",
     "bench gzip",
     "bench node",
     "bench readcache",
+    "bench tier",
     "bench tls",
     "bench wal",
     "check",

@@ -1,4 +1,4 @@
-//! Directories for the read cache and the logs that are not what they should be.
+//! Directories for the read cache and the logs, and nodes, that are not what they should be.
 
 mod support;
 
@@ -15,6 +15,19 @@ fn a_read_cache_needs_its_directory() {
     assert!(output.contains("gone is no directory"), "{output}");
     assert!(output.contains("mkdir -p"), "{output}");
     assert!(!gone.exists(), "it is not made");
+}
+
+#[test]
+fn a_bench_of_memory_needs_nodes_that_are_there() {
+    let place = Place::new();
+    for (tier, problem) in
+        [("0:999=1:3", "there is no node 999"), ("0:0=1:0", "a share of 0"), ("half", "--tier")]
+    {
+        let told = place.run(&["bench", "tier", "--tier", tier]).failure();
+        let error = String::from_utf8_lossy(&told.get_output().stderr).into_owned();
+        assert!(error.contains(problem), "{error}");
+    }
+    assert!(!place.path("hasten-report.json").exists(), "nothing was measured");
 }
 
 #[test]

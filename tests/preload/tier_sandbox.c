@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 static void fill(size_t size, int count) {
     for (int i = 0; i < count; i++) {
@@ -20,7 +21,11 @@ static void fill(size_t size, int count) {
 #define FORBID(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
 
 int main(void) {
-    fill(3000, 1000);
+    // Long enough for the library to look at what there is.
+    for (int i = 0; i < 60; i++) {
+        fill(3000, 100);
+        usleep(2000);
+    }
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         FORBID(SYS_mprotect), FORBID(SYS_mbind), FORBID(SYS_move_pages), FORBID(SYS_rt_sigprocmask),

@@ -58,7 +58,7 @@ const FINE: [&str; 1] = ["all as it was"];
 #[test]
 fn every_way_to_allocate_survives_threads_and_forks() {
     let program = Program::with_jemalloc("tier_torture");
-    let rounds = effort("2500", "200000");
+    let rounds = effort("1000", "200000");
     assert_eq!(program.stock(&[rounds]).succeeded().output, FINE);
     for tier in [THREE_QUARTERS, "0:0=1:1", "0:0=1:1000", "0:0=1000:1"] {
         let (output, tiers) = preloaded(&program, &[rounds], text(&product::tier_library()), tier);
@@ -219,10 +219,10 @@ fn the_share_is_kept_whatever_the_size_of_values_is() {
     /// Of the value of a key.
     type Size = fn(usize) -> usize;
     let sizes: [(&str, usize, Size); 4] = [
-        ("64 B", 60_000, |_| 64),
-        ("1 KiB", 15_000, |_| 1024),
-        ("16 KiB", 3_000, |_| 16 << 10),
-        ("mixed", 6_000, |key| [64, 1 << 10, 16 << 10][key * 7 % 3]),
+        ("64 B", effort(60_000, 150_000), |_| 64),
+        ("1 KiB", effort(15_000, 60_000), |_| 1024),
+        ("16 KiB", effort(3_000, 9_000), |_| 16 << 10),
+        ("mixed", effort(6_000, 18_000), |key| [64, 1 << 10, 16 << 10][key * 7 % 3]),
     ];
     for (name, keys, size) in sizes {
         for (tier, target) in [(THREE_QUARTERS, 0.75), ("0:0=2:1", 1.0 / 3.0)] {
@@ -318,19 +318,19 @@ fn is_right(command: &[&str], package: &str) {
 #[test]
 fn programs_with_jemalloc_preloaded_are_right() {
     let python = "import json, subprocess, threading, hashlib\n\
-        words = {str(i): 'x' * (i * 37 % 4000) for i in range(20000)}\n\
+        words = {str(i): 'x' * (i * 37 % 4000) for i in range(8000)}\n\
         text = json.dumps(words)\n\
         def work(n): [bytearray(i) for i in range(n)]\n\
-        threads = [threading.Thread(target=work, args=(3000,)) for _ in range(4)]\n\
+        threads = [threading.Thread(target=work, args=(1500,)) for _ in range(4)]\n\
         [t.start() for t in threads]; [t.join() for t in threads]\n\
         print(hashlib.sha256(text.encode()).hexdigest(), json.loads(text) == words)\n\
         print(subprocess.run(['sh', '-c', 'echo child; seq 3'], capture_output=True, text=True).stdout)";
     is_right(&["python3", "-c", python], "python3");
-    let perl = "my %h; $h{$_} = 'y' x ($_ * 31 % 5000) for 1..20000; my $n = 0; $n += length $h{$_} for sort keys %h; \
-        delete $h{$_ * 2} for 1..10000; print scalar(keys %h), ' ', $n, ' ', `echo child`;";
+    let perl = "my %h; $h{$_} = 'y' x ($_ * 31 % 5000) for 1..8000; my $n = 0; $n += length $h{$_} for sort keys %h; \
+        delete $h{$_ * 2} for 1..4000; print scalar(keys %h), ' ', $n, ' ', `echo child`;";
     is_right(&["perl", "-e", perl], "perl");
     let sql = "create table t(a integer primary key, b text); with recursive n(i) as (select 1 union all select i + 1 from n \
-        where i < 20000) insert into t select i, hex(zeroblob(i % 700)) from n; create index i on t(b); \
+        where i < 6000) insert into t select i, hex(zeroblob(i % 700)) from n; create index i on t(b); \
         select count(*), sum(length(b)), count(distinct b) from t; delete from t where a % 3 = 0; vacuum; \
         select count(*), sum(length(b)) from t;";
     is_right(&["sqlite3", ":memory:", sql], "sqlite3");
@@ -339,7 +339,7 @@ fn programs_with_jemalloc_preloaded_are_right() {
         &[
             "bash",
             "-c",
-            "for i in {1..2000}; do a[$i]=$(printf '%*s' $((i % 90)) x); done; echo ${#a[*]} | cat",
+            "for i in {1..300}; do a[$i]=$(printf '%*s' $((i % 90)) x); done; echo ${#a[*]} | cat",
         ],
         "bash",
     );

@@ -2,7 +2,7 @@
 //!
 //! `docs/results/bench-*.json` are reports of `hasten bench`, `tls-*.json`, `gzip-*.json` and `node-*.json` those of
 //! one workload, `envoy-*.json` those of `hasten bench tls --server envoy`, `peer-*.json` those of `--server haproxy-aws-lc`, `reach-openssl-*.json` those of other series of OpenSSL, `reach-matrix.json` that of `make reach`, `proxy-*.json` those of `hasten bench envoy`, `soak-*.json` of `make soak`, `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of
-//! hasten-bench, `readcache-*.json` and `wal-*.json` of `hasten bench` with these names, `tune-*.json` of `hasten tune`, all kept as they were written.
+//! hasten-bench, `readcache-*.json`, `wal-*.json` and `tier-*.json` of `hasten bench` with these names, `tune-*.json` of `hasten tune`, all kept as they were written.
 
 mod bench;
 mod fuzz;
@@ -15,6 +15,7 @@ mod proxy;
 mod reach;
 mod soak;
 mod storage;
+mod tier;
 mod tls;
 mod tune;
 
@@ -39,6 +40,7 @@ const GC_MODEL_PAGE: &str = "docs/gc-model.md";
 const RELIABILITY: &str = "docs/reliability.md";
 const TUNE_CASES: &str = "docs/tune-cases.md";
 const STORAGE: &str = "docs/storage.md";
+const MEMORY: &str = "docs/memory.md";
 const REACH_PAGE: &str = "docs/reach.md";
 
 /// The lines between which a table is written.
@@ -69,6 +71,7 @@ const FUZZ: Marks = ("<!-- fuzz: begin (written by `cargo xtask results`) -->\n"
 const READ_CACHE: Marks =
     ("<!-- readcache: begin (written by `cargo xtask results`) -->\n", "<!-- readcache: end -->\n");
 const WAL: Marks = ("<!-- wal: begin (written by `cargo xtask results`) -->\n", "<!-- wal: end -->\n");
+const TIER: Marks = ("<!-- tier: begin (written by `cargo xtask results`) -->\n", "<!-- tier: end -->\n");
 const TUNE: Marks = ("<!-- tune: begin (written by `cargo xtask results`) -->\n", "<!-- tune: end -->\n");
 const NONE_YET: &str =
     "No result is kept in docs/results yet: `make results` measures, and fills this table.\n";
@@ -145,6 +148,9 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
         },
     )?;
     workspace.generate(STORAGE, &text, args.check, COMMAND)?;
+    let table = join(&load_all::<tier::Row>(tier::TIER, &directory)?, tier::everything);
+    let text = mark(TIER, &workspace.read(MEMORY)?, MEMORY, &table)?;
+    workspace.generate(MEMORY, &text, args.check, COMMAND)?;
     let sessions: Vec<_> = reports("tune", &directory)
         .iter()
         .map(|path| Ok((tune::name(path), load_json(path)?)))
@@ -279,6 +285,12 @@ fn check(path: &Path, report: &str) -> Result<String, Error> {
         "reach" => rows::<reach::Row>(path, report)?.iter().all(reach::Row::is_good),
         storage::READ_CACHE | storage::WAL => {
             rows::<storage::Row>(path, report)?.iter().all(storage::Row::is_good)
+        }
+        tier::TIER => {
+            if !rows::<tier::Row>(path, report)?.iter().all(tier::Row::is_good) {
+                return refuse(path, "the share was not kept within two points");
+            }
+            true
         }
         "gc-read" => rows::<gc_read::Row>(path, report)?.iter().all(gc_read::Row::is_good),
         _ => {

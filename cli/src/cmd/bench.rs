@@ -5,6 +5,7 @@ mod envoy;
 mod gzip;
 mod node;
 mod storage;
+mod tier;
 mod tls;
 
 use std::io::IsTerminal;
@@ -59,6 +60,7 @@ enum Workload {
     #[command(name = "readcache")]
     ReadCache(storage::ReadCacheArgs),
     Wal(storage::WalArgs),
+    Tier(tier::TierArgs),
     #[command(name = hasten_bench::gzip::WORKER, hide = true)]
     GzipWorker(gzip::WorkerArgs),
 }
@@ -110,6 +112,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         Some(Workload::Envoy(args)) => envoy::run(args),
         Some(Workload::ReadCache(args)) => storage::read_cache(args),
         Some(Workload::Wal(args)) => storage::wal(args),
+        Some(Workload::Tier(args)) => tier::run(args),
         Some(Workload::GzipWorker(args)) => gzip::work(args),
     }
 }

@@ -188,13 +188,7 @@ impl RunArgs {
 
     /// The nodes must be there: a command that was told to save memory is not to start without.
     fn tier(&self) -> Result<Option<Tier>, Failure> {
-        let Some(text) = self.tier.as_deref().filter(|text| !text.is_empty()) else { return Ok(None) };
-        let wrong = |(problem, fix): (String, String)| Failure::usage(format!("--tier: {problem}"), fix);
-        let tier = Tier::parse(text).map_err(wrong)?;
-        match tier.complaint(&Probe::new().nodes()) {
-            Some(complaint) => Err(wrong(complaint)),
-            None => Ok(Some(tier)),
-        }
+        self.tier.as_deref().filter(|text| !text.is_empty()).map(tier).transpose()
     }
 
     /// The advice in the named file, which must fit the available memory.
@@ -271,4 +265,14 @@ fn print_plan(plan: &Plan, program: &Program, config: &Config, launch: &Launch) 
     say("\nthe same by hand:");
     // Alone on standard output, so that it can be piped.
     print(&format!("{}\n", launch.by_hand())).map_err(Failure::output)
+}
+
+/// The value of `--tier`, whose nodes are there.
+pub(super) fn tier(text: &str) -> Result<Tier, Failure> {
+    let wrong = |(problem, fix): (String, String)| Failure::usage(format!("--tier: {problem}"), fix);
+    let tier = Tier::parse(text).map_err(wrong)?;
+    match tier.complaint(&Probe::new().nodes()) {
+        Some(complaint) => Err(wrong(complaint)),
+        None => Ok(tier),
+    }
 }

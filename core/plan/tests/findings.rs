@@ -84,6 +84,42 @@ fn huge_pages_need_a_pool_and_a_mount() {
 }
 
 #[test]
+fn cold_memory_is_compressed_given_up_or_moved() {
+    let meminfo = ("proc/meminfo", "MemTotal: 1024 kB\nInactive(anon): 2097152 kB\n");
+    let swaps = ("proc/swaps", "Filename Type Size Used Priority\n/swapfile file 4194300 0 -2\n");
+    let zswap = |on| ("sys/module/zswap/parameters/enabled", on);
+    let (off, detail, fix) = state(&of(&[meminfo, zswap("N")]), "memory.zswap");
+    assert_eq!(
+        (off, &*detail),
+        (State::Limited, "off, and no swap space; 2 GiB of programs' memory is inactive")
+    );
+    assert!(fix.contains("swapon") && fix.contains("zswap/parameters/enabled"), "{fix}");
+    let (_, _, fix) = state(&of(&[meminfo, swaps, zswap("N")]), "memory.zswap");
+    assert!(!fix.contains("swapon") && fix.contains("zswap/parameters/enabled"), "{fix}");
+    assert_eq!(state(&of(&[meminfo, swaps, zswap("Y")]), "memory.zswap").0, State::Available);
+    assert_eq!(state(&of(&[meminfo]), "memory.zswap").0, State::Absent);
+
+    let reclaim = |on| ("sys/module/damon_reclaim/parameters/enabled", on);
+    let (off, _, fix) = state(&of(&[meminfo, reclaim("N")]), "memory.damon_reclaim");
+    assert_eq!((off, fix.contains("damon_reclaim/parameters/enabled")), (State::Limited, true));
+    assert_eq!(state(&of(&[meminfo, reclaim("Y")]), "memory.damon_reclaim").0, State::Available);
+    let damon = ("sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds", "0");
+    assert!(state(&of(&[meminfo, damon]), "memory.damon_reclaim").2.starts_with("damo start"));
+
+    let two = [("sys/devices/system/node/node0/cpulist", "0"), ("sys/devices/system/node/node2/cpulist", "")];
+    let demotion = |on| ("sys/kernel/mm/numa/demotion_enabled", on);
+    let balancing = |mode| ("proc/sys/kernel/numa_balancing", mode);
+    let with =
+        |more: &[(&'static str, &'static str)]| state(&of(&[&two[..], more].concat()), "memory.promotion");
+    assert_eq!(with(&[demotion("true"), balancing("2")]).0, State::Available);
+    let (off, detail, fix) = with(&[demotion("false"), balancing("1")]);
+    assert_eq!((off, &*detail), (State::Limited, "demotion off, numa_balancing = 1"));
+    assert!(fix.contains("demotion_enabled") && fix.contains("numa_balancing=2"), "{fix}");
+    assert_eq!(with(&[]).0, State::Absent);
+    assert_eq!(state(&of(&[meminfo, two[0]]), "memory.promotion").0, State::Absent, "one node");
+}
+
+#[test]
 fn kernel_switches_say_how_to_turn_them() {
     let kernel = |release: &'static str, file: &'static str, value: &'static str| {
         of(&[("proc/sys/kernel/osrelease", release), (file, value)])

@@ -110,6 +110,29 @@ fn reads_numa_tiers_dax_and_cxl() {
 }
 
 #[test]
+fn reads_what_happens_to_cold_memory() {
+    let cold = host(&[
+        ("proc/meminfo", "MemTotal: 1024 kB\nInactive:   9 kB\nInactive(anon):      300 kB\n"),
+        ("proc/swaps", "Filename Type Size Used Priority\n/swapfile file 4194300 0 -2\n"),
+        ("proc/sys/kernel/numa_balancing", "2"),
+        ("sys/kernel/mm/numa/demotion_enabled", "true"),
+        ("sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds", "0"),
+        ("sys/module/damon_reclaim/parameters/enabled", "N"),
+        ("sys/module/zswap/parameters/enabled", "Y"),
+        ("sys/module/zswap/parameters/compressor", "zstd"),
+        ("sys/module/zswap/parameters/max_pool_percent", "20"),
+    ])
+    .memory
+    .cold;
+    assert_eq!((cold.inactive_kib, cold.swap, cold.damon), (Some(300), true, true));
+    assert_eq!((cold.damon_reclaim, cold.demotion, cold.numa_balancing), (Some(false), Some(true), Some(2)));
+    let zswap = cold.zswap.unwrap();
+    assert_eq!((zswap.enabled, &*zswap.compressor, zswap.max_pool_percent), (true, "zstd", Some(20)));
+    let none = host(&[("proc/swaps", "Filename Type Size Used Priority\n")]).memory.cold;
+    assert_eq!(none, hasten_probe::host::memory::Cold::default());
+}
+
+#[test]
 fn finds_accelerators_by_pci_id_with_the_state_of_their_driver() {
     let devices = host(&[
         ("sys/bus/pci/devices/0000:00:01.0/vendor", "0x1af4"),

@@ -171,6 +171,26 @@ fn nginx_gzip(second: u64) -> Sample {
     sample
 }
 
+/// A Redis with its memory on two nodes, and its child, which has not reported anything.
+pub(super) fn tiered() -> State {
+    let mut state = State::default();
+    let start = Instant::now();
+    for second in 0..3 {
+        let mut sample = Sample { program: "redis-server".to_owned(), ..idle(1) };
+        let snapshot = sample.snapshot.as_mut().expect("a readable sample");
+        "redis-server".clone_into(&mut snapshot.program);
+        "tier".clone_into(&mut snapshot.accelerator);
+        snapshot.note.clear();
+        snapshot.break_even = [None; Algorithm::COUNT];
+        snapshot.writers[0].pid = sample.processes[0].namespace_pid;
+        snapshot.writers[0].tiers =
+            Some(Tiers { near: 26_000_000, far: 74_000_000, threshold: 1024, target: 3 << 14 });
+        counters(&mut sample)[Event::TierFull] = 2;
+        state.update(start + Duration::from_secs(second), vec![sample]);
+    }
+    state
+}
+
 fn haproxy(second: u64) -> Sample {
     let mut sample = Sample { program: "haproxy".to_owned(), ..idle(100) };
     suspension(&mut sample, Suspension::Off, Some(Doubt::NestedLoop));

@@ -45,6 +45,9 @@ fn section(text: &mut String, program: &Program, snapshot: &Snapshot, window: &W
     let whole = Window { elapsed: program.uptime(), counted: program.total() };
     let note = if snapshot.note.is_empty() { String::new() } else { format!(" ({})", snapshot.note) };
     line(text, &format!("\n{}{note}", snapshot.accelerator));
+    if program.is_of_memory() {
+        return memory(text, program, &whole, window);
+    }
     // A second says little, and nothing if all requests came earlier.
     paragraph(text, "since the start: ", &since_the_start(program, &whole));
     let interval = window.elapsed.as_secs_f64();
@@ -53,6 +56,30 @@ fn section(text: &mut String, program: &Program, snapshot: &Snapshot, window: &W
     let table =
         if program.counts_streams() { engines(&whole, window) } else { algorithms(snapshot, &whole, window) };
     for table in [table, service(program, window), reasons(&whole, window)].into_iter().flatten() {
+        line(text, &format!("\n{table}"));
+    }
+}
+
+/// Where each process has its memory.
+fn memory(text: &mut String, program: &Program, whole: &Window, window: &Window) {
+    let Some(all) = program.memory_of_all() else {
+        return line(text, "no process has reported its memory yet");
+    };
+    let (near, far) = (bytes(all.near as f64), bytes(all.far as f64));
+    let (share, wanted) = (percent(all.share()), percent(all.target_share()));
+    line(text, &format!("{near} near, {far} far: {share} of all, {wanted} wanted"));
+    let mut table = table(&["process", "near", "far", "share", "wanted", "far from"]);
+    for (process, tiers) in program.memory() {
+        table.add_row([
+            process.pid.to_string(),
+            bytes(tiers.near as f64),
+            bytes(tiers.far as f64),
+            percent(tiers.share()),
+            percent(tiers.target_share()),
+            bytes(tiers.threshold as f64),
+        ]);
+    }
+    for table in [Some(table), reasons(whole, window)].into_iter().flatten() {
         line(text, &format!("\n{table}"));
     }
 }
@@ -318,6 +345,16 @@ mod tests {
     #[test]
     fn engines_that_are_not_in_service_are_warned_of() {
         insta::assert_snapshot!(render(&fixture::troubled(), false));
+    }
+
+    #[test]
+    fn two_kinds_of_memory() {
+        let text = render(&fixture::tiered(), false);
+        assert!(!text.contains("handshakes") && !text.contains("saved"), "{text}");
+        assert!(text.contains("26.0 MB near, 74.0 MB far: 74% of all, 75% wanted\n"), "{text}");
+        let row = text.lines().find(|line| line.trim_start().starts_with("4252 ")).expect("a row");
+        let words: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(words, ["4252", "26.0", "MB", "74.0", "MB", "74%", "75%", "1.0", "kB"]);
     }
 
     #[test]

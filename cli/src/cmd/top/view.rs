@@ -6,6 +6,7 @@ mod engines;
 mod flow;
 mod help;
 mod lanes;
+mod memory;
 mod programs;
 mod service;
 mod theme;
@@ -69,6 +70,12 @@ fn draw_details(frame: &mut Frame<'_>, area: Rect, program: &Program, theme: The
         return say(frame, area, "Measuring …");
     };
     let total = program.total();
+    if program.is_of_memory() {
+        let [upper, lower] =
+            Layout::vertical([Constraint::Length(memory::height(program)), Constraint::Fill(1)]).areas(area);
+        memory::draw(frame, upper, program, theme);
+        return draw_rest(frame, lower, program, &window, theme);
+    }
     if program.counts_streams() {
         return draw_streams(frame, area, program, &window, theme);
     }

@@ -3,8 +3,17 @@ use hasten_probe::host::memory::Memory;
 use super::{Finding, Group, State, size};
 
 pub(super) fn findings(memory: &Memory) -> Vec<Finding> {
-    let all =
-        vec![huge_pages(memory), transparent(memory), numa(memory), tiers(memory), dax(memory), cxl(memory)];
+    let all = vec![
+        huge_pages(memory),
+        transparent(memory),
+        numa(memory),
+        tiers(memory),
+        promotion(memory),
+        zswap(memory),
+        reclaim(memory),
+        dax(memory),
+        cxl(memory),
+    ];
     if is_told(memory) { all } else { all.into_iter().map(Finding::unknown).collect() }
 }
 
@@ -78,6 +87,81 @@ fn tiers(memory: &Memory) -> Finding {
                 tiers.iter().map(|tier| format!("{} (nodes {})", tier.id, tier.nodes)).collect();
             finding.state(State::Available, tiers.join(", "))
         }
+    }
+}
+
+/// What moves between nodes by its use, which no allocator can know.
+fn promotion(memory: &Memory) -> Finding {
+    let finding = finding(
+        "promotion",
+        "promotion and demotion",
+        "the kernel moves hot memory to a near node, and cold memory away",
+    );
+    if memory.nodes.len() < 2 {
+        return finding.state(State::Absent, "one node: there is nowhere to move");
+    }
+    let Some(demotes) = memory.cold.demotion else {
+        return finding.state(State::Absent, "not in this kernel (since 5.15)");
+    };
+    let promotes = memory.cold.numa_balancing.is_some_and(|mode| mode & 2 != 0);
+    let detail = format!(
+        "demotion {}, numa_balancing = {}",
+        if demotes { "on" } else { "off" },
+        memory.cold.numa_balancing.map_or_else(|| "none".to_owned(), |mode| mode.to_string())
+    );
+    if demotes && promotes {
+        return finding.state(State::Available, detail);
+    }
+    finding
+        .state(State::Limited, detail)
+        .fix("echo 1 > /sys/kernel/mm/numa/demotion_enabled; sysctl kernel.numa_balancing=2")
+}
+
+/// The memory of programs that was not used lately: what the two that follow could work on, at most.
+fn inactive(memory: &Memory) -> String {
+    let inactive = memory.cold.inactive_kib.filter(|kib| *kib > 0);
+    inactive.map(|kib| format!("; {} of programs' memory is inactive", size(kib * 1024))).unwrap_or_default()
+}
+
+fn zswap(memory: &Memory) -> Finding {
+    let finding =
+        finding("zswap", "zswap", "cold memory is compressed, instead of another kind of memory for it");
+    let Some(zswap) = &memory.cold.zswap else {
+        return finding.state(State::Absent, "not in this kernel").fix("a kernel with CONFIG_ZSWAP");
+    };
+    let on = "echo 1 > /sys/module/zswap/parameters/enabled";
+    let swap = "fallocate -l 4G /swapfile && chmod 600 /swapfile && mkswap /swapfile && swapon /swapfile";
+    let inactive = inactive(memory);
+    match (zswap.enabled, memory.cold.swap) {
+        (true, true) => {
+            let most = zswap.max_pool_percent.map(|most| format!(", at most {most} % of memory"));
+            finding.state(State::Available, format!("{}{}", zswap.compressor, most.unwrap_or_default()))
+        }
+        (true, false) => {
+            finding.state(State::Limited, format!("on, but without swap space{inactive}")).fix(swap)
+        }
+        (false, true) => finding.state(State::Limited, format!("off{inactive}")).fix(on),
+        (false, false) => finding
+            .state(State::Limited, format!("off, and no swap space{inactive}"))
+            .fix(format!("{swap}; {on}")),
+    }
+}
+
+fn reclaim(memory: &Memory) -> Finding {
+    let finding = finding(
+        "damon_reclaim",
+        "DAMON-based reclaim",
+        "what is not used is given up early, to zswap or swap space",
+    );
+    match memory.cold.damon_reclaim {
+        Some(true) => finding.state(State::Available, "on"),
+        Some(false) => finding
+            .state(State::Limited, format!("off{}", inactive(memory)))
+            .fix("echo Y > /sys/module/damon_reclaim/parameters/enabled"),
+        None if memory.cold.damon => finding
+            .state(State::Limited, format!("not in this kernel, but DAMON is{}", inactive(memory)))
+            .fix("damo start --damos_action pageout --damos_access_rate 0 0 --damos_sz_region 4K max --damos_age 60s max --target_pid PID"),
+        None => finding.state(State::Absent, "not in this kernel").fix("a kernel with CONFIG_DAMON_RECLAIM"),
     }
 }
 

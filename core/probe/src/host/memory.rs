@@ -1,4 +1,4 @@
-//! Huge pages, NUMA nodes, memory tiers, and memory behind DAX and CXL.
+//! Huge pages, NUMA nodes, memory tiers, memory behind DAX and CXL, and what the kernel does with cold memory.
 
 use std::path::PathBuf;
 
@@ -18,6 +18,7 @@ pub struct Memory {
     pub tiers: Vec<MemoryTier>,
     pub dax: Vec<DaxDevice>,
     pub cxl: Vec<CxlMemory>,
+    pub cold: Cold,
 }
 
 /// The hugetlb pool of one page size.
@@ -70,6 +71,33 @@ pub struct CxlMemory {
     pub numa_node: Option<i32>,
 }
 
+/// How the kernel treats memory that is not used.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Cold {
+    /// `Inactive(anon)` of `/proc/meminfo`: memory of programs that was not used lately.
+    pub inactive_kib: Option<u64>,
+    /// `None` if the kernel has none.
+    pub zswap: Option<Zswap>,
+    /// Whether there is swap space.
+    pub swap: bool,
+    /// Whether DAMON can be told what to do, by its files in sysfs.
+    pub damon: bool,
+    /// Whether DAMON's reclaim is on; `None` if the kernel has none.
+    pub damon_reclaim: Option<bool>,
+    /// Whether memory without room moves to a slower node; `None` if the kernel cannot do that.
+    pub demotion: Option<bool>,
+    /// `kernel.numa_balancing`: 2 moves hot memory to a faster node.
+    pub numa_balancing: Option<u32>,
+}
+
+/// Compressed memory before swap space.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Zswap {
+    pub enabled: bool,
+    pub compressor: String,
+    pub max_pool_percent: Option<u32>,
+}
+
 impl Memory {
     pub(crate) fn read(root: &Root) -> Self {
         let meminfo = root.text("proc/meminfo").unwrap_or_default();
@@ -82,6 +110,7 @@ impl Memory {
             tiers: tiers(root),
             dax: dax(root),
             cxl: cxl(root),
+            cold: cold(root, &meminfo),
         }
     }
 }
@@ -181,4 +210,24 @@ fn cxl(root: &Root) -> Vec<CxlMemory> {
         name,
     };
     root.names(base).into_iter().filter(|name| numbered(name, "mem").is_some()).map(memory).collect()
+}
+
+fn cold(root: &Root, meminfo: &str) -> Cold {
+    let zswap = "sys/module/zswap/parameters";
+    let switch = |file: &str| Some(matches!(root.text(file)?.trim(), "Y" | "1" | "true"));
+    let enabled = switch("sys/module/zswap/parameters/enabled");
+    Cold {
+        inactive_kib: kib(meminfo, "Inactive(anon):"),
+        zswap: enabled.map(|enabled| Zswap {
+            enabled,
+            compressor: root.text(format!("{zswap}/compressor")).unwrap_or_default(),
+            max_pool_percent: root.number(format!("{zswap}/max_pool_percent")),
+        }),
+        // The first line is a heading.
+        swap: root.text("proc/swaps").is_some_and(|swaps| swaps.lines().nth(1).is_some()),
+        damon: !root.names("sys/kernel/mm/damon/admin").is_empty(),
+        damon_reclaim: switch("sys/module/damon_reclaim/parameters/enabled"),
+        demotion: switch("sys/kernel/mm/numa/demotion_enabled"),
+        numa_balancing: root.number("proc/sys/kernel/numa_balancing"),
+    }
 }

@@ -109,6 +109,11 @@ impl Program {
         self.accelerator() == "gzip"
     }
 
+    /// Whether it reports where the memory is, and counts no work.
+    pub(in crate::cmd::top) fn is_of_memory(&self) -> bool {
+        self.accelerator() == "tier"
+    }
+
     /// Whether the same processes have both pages: one for each accelerator.
     pub(in crate::cmd::top) fn is_same_process_as(&self, other: &Self) -> bool {
         self.first_pid() == other.first_pid()
@@ -174,6 +179,19 @@ impl Program {
     /// Where each process has its memory, likewise.
     pub(in crate::cmd::top) fn tiers(&self) -> BTreeMap<u32, Tiers> {
         self.snapshot().map(|snapshot| snapshot.tiers(|pid| self.is_alive(pid))).unwrap_or_default()
+    }
+
+    /// The same in the order of the processes.
+    pub(in crate::cmd::top) fn memory(&self) -> Vec<(Process, Tiers)> {
+        let tiers = self.tiers();
+        let of = |process: &Process| Some((*process, *tiers.get(&process.namespace_pid)?));
+        self.processes.iter().filter_map(of).collect()
+    }
+
+    /// The memory of all its processes, with the threshold and the target of the first; `None` if none has reported it.
+    pub(in crate::cmd::top) fn memory_of_all(&self) -> Option<Tiers> {
+        let sum = |all: Tiers, one: Tiers| Tiers { near: all.near + one.near, far: all.far + one.far, ..all };
+        self.memory().into_iter().map(|(_, tiers)| tiers).reduce(sum)
     }
 
     /// Warnings for the user, gravest first.

@@ -56,15 +56,17 @@ fn row(program: &Program, is_first: bool, theme: Theme) -> Row<'_> {
         cell(accelerator, false),
         right(of_window(&|window| Some(load(program, window)))),
         right(of_window(&|window| fast(program, window).map(percent))),
-        right(of_window(&|window| Some(format!("{} cores", cores(window.cores_saved()))))),
+        right(of_window(&|window| saved(program, window))),
         cell(verdict, true).style(style),
     ])
 }
 
-/// Operations, or bytes before compression.
+/// Operations, bytes before compression, or bytes of memory.
 fn load(program: &Program, window: &Window) -> String {
     let per_second = window.per_second(volume(&window.counted));
-    if program.counts_streams() {
+    if program.is_of_memory() {
+        program.memory_of_all().map_or_else(|| "-".to_owned(), |all| bytes((all.near + all.far) as f64))
+    } else if program.counts_streams() {
         format!("{}/s", bytes(per_second))
     } else {
         format!("{} op/s", rate(per_second))
@@ -78,6 +80,11 @@ fn fast(program: &Program, window: &Window) -> Option<f64> {
     } else {
         window.share().map(|share| share.batched + share.single)
     }
+}
+
+/// Memory of two kinds saves none.
+fn saved(program: &Program, window: &Window) -> Option<String> {
+    (!program.is_of_memory()).then(|| format!("{} cores", cores(window.cores_saved())))
 }
 
 fn verdict(program: &Program, theme: Theme) -> (&'static str, Style) {

@@ -67,6 +67,18 @@ fn a_page_of_another_version() {
     insta::assert_snapshot!(text(&state, 100, 20));
 }
 
+/// It counts no handshakes, and so shows none.
+#[test]
+fn two_kinds_of_memory() {
+    let shown = text(&fixture::tiered(), 80, 24);
+    assert!(!shown.contains("andshake") && !shown.contains("operations"), "{shown}");
+    for part in
+        ["100 MB", "near 26.0 MB", "far 74.0 MB (74% of all, 75% wanted)", "no far memory was left 2 times"]
+    {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}
+
 #[test]
 fn help_lies_on_top() {
     let mut state = fixture::state(false);
