@@ -12,8 +12,10 @@ use crate::map::Mapped;
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const PIECE: usize = 64 << 10;
-/// What is unpacked may leave so much of the disk to others, in percent; it is looked at after so many bytes.
+/// What is unpacked must leave so much of the disk to others, in percent, and no more than so many bytes.
 const SPARE: u64 = 5;
+const MOST_SPARE: u64 = 1 << 30;
+/// The disk is looked at after so many bytes.
 const LOOK: u64 = 64 << 20;
 /// More memory than any process has.
 const MOST: u64 = 1 << 44;
@@ -105,7 +107,8 @@ impl Unpacked {
         }
         self.written = 0;
         let disk = rustix::fs::fstatvfs(&self.to)?;
-        if disk.f_bavail < disk.f_blocks / 100 * SPARE {
+        let spare = (disk.f_blocks / 100 * SPARE).min(MOST_SPARE / disk.f_frsize.max(1));
+        if disk.f_bavail < spare {
             return Err(ErrorKind::StorageFull.into());
         }
         Ok(())
