@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize};
 use crate::{config, jemalloc, start, thread};
 
 /// As many addresses as any machine has memory. They cost nothing before they are used.
-const LENGTH: usize = 1 << 40;
+pub(crate) const LENGTH: usize = 1 << 40;
 
 static BASE: AtomicUsize = AtomicUsize::new(0);
 /// 0 until there is an arena: then no address is far.
