@@ -44,7 +44,7 @@ pub(super) fn everything(results: &Results<Row>) -> String {
          less. {}\n\n\
          | values | request | at a time | CPU µs | CPU, stock by hasten | time, stock by hasten | p99.9 µs | p99.9, hasten by stock | far | resident MB | verdict |\n\
          |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---|\n",
-        results.circumstances(),
+        results.place(),
         results.host.get("redis").map_or("", String::as_str),
         results.host.get("allocator").map_or("", String::as_str),
         results.method
