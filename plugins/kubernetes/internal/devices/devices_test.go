@@ -405,6 +405,46 @@ func TestAKubeletThatRestartsIsToldAgain(t *testing.T) {
 	eventually(t, "that one is known again", func() bool { return s.registrations("dlb.intel.com/pf") > before })
 }
 
+// A moment without a socket would look to another plugin as if the kubelet had restarted.
+func TestASocketIsReplacedInOneStep(t *testing.T) {
+	// The path of a socket is short.
+	folder, err := os.MkdirTemp("", "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	socket := filepath.Join(folder, "plugin.sock")
+	replace := func() {
+		listener, err := listen(socket)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = listener.Close()
+	}
+	replace()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 500 {
+			replace()
+		}
+	}()
+	for over := false; !over; {
+		select {
+		case <-done:
+			over = true
+		default:
+		}
+		if _, there := inodeOf(socket); !there {
+			t.Fatal("there was none")
+		}
+	}
+	if left, _ := os.ReadDir(folder); len(left) != 1 {
+		t.Errorf("%v", left)
+	}
+}
+
 // Another plugin for the same resource is the kubelet's choice: whoever came last has it. Two that took it back from each other
 // would never end.
 func TestTwoPluginsDoNotFight(t *testing.T) {

@@ -2,8 +2,8 @@ package devices
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -226,15 +226,10 @@ func fit(device Device, chosen, available []string, known map[string]Device, siz
 func (p *plugin) serve(ctx context.Context, folder string) error {
 	p.stop()
 	socket := filepath.Join(folder, p.endpoint)
-	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	listener, err := net.Listen("unix", socket)
+	listener, err := listen(socket)
 	if err != nil {
 		return err
 	}
-	// Somebody else's socket may be there by the time ours is closed.
-	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	p.socket = socket
 	p.own, _ = inodeOf(socket)
 	p.server = grpc.NewServer()
@@ -256,6 +251,24 @@ func (p *plugin) serve(ctx context.Context, folder string) error {
 	}
 	log.FromContext(ctx).Info("the kubelet knows", "resource", p.resource)
 	return nil
+}
+
+// listen puts a socket where another may be, in one step: while there was none, another plugin for the same resource would
+// take the kubelet to have restarted, and both would register without end.
+func listen(socket string) (net.Listener, error) {
+	fresh := fmt.Sprintf("%s.%08x", socket, rand.Uint32())
+	listener, err := net.Listen("unix", fresh)
+	if err != nil {
+		return nil, err
+	}
+	// Somebody else's socket may be there by the time ours is closed.
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err := os.Rename(fresh, socket); err != nil {
+		_ = os.Remove(fresh)
+		_ = listener.Close()
+		return nil, err
+	}
+	return listener, nil
 }
 
 func (p *plugin) stop() {
