@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# node-test.sh [FILE [NAME]]: the tests of the Node.js plugin, each on one or two releases of Node.js; or only those in files,
+# node-test.sh [FILE [NAME]]: the tests of the Node.js plugin, each on one release of Node.js; or only those in files,
 # and of a name, that contain these words, on all releases. HASTEN_TEST_NODES='20 24' names the releases.
 source "$(dirname "$0")/lib.sh"
 
