@@ -257,6 +257,12 @@ impl ServerSpec {
         self
     }
 
+    /// Whether the server's environment has this variable from [`env`](Self::env).
+    #[must_use]
+    pub fn sets(&self, name: &str) -> bool {
+        self.env.iter().any(|(set, _)| set == name)
+    }
+
     /// Starts the server and waits until it accepts connections.
     pub fn start(&self) -> Result<Server, ServerError> {
         let program = self.program.clone().map_or_else(|| self.kind.program(), Ok)?;

@@ -18,6 +18,7 @@ pub mod hello;
 pub mod http;
 pub mod image;
 pub mod kills;
+pub mod lanes;
 pub mod openssl;
 pub mod parallel;
 pub mod pki;

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::footprint::Footprint;
 use crate::traffic::Traffic;
-use crate::{hello, product, wait};
+use crate::{hello, lanes, product, wait};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -64,7 +64,14 @@ impl Subject {
             Side::Stock => Launcher::Stock,
             Side::Accelerated => product::launcher(),
         };
-        let server = spec.clone().launcher(launcher).start();
+        let mut spec = spec.clone().launcher(launcher);
+        if let Some((name, value)) = lanes::variable()
+            && side == Side::Accelerated
+            && !spec.sets("HASTEN_CPU_DISABLE_IFMA")
+        {
+            spec = spec.env(name, value);
+        }
+        let server = spec.start();
         let server = server.unwrap_or_else(|error| panic!("{error}\n{}", error.fix()));
         // The socket listens before there are workers; the first client served has seen one.
         let _ = hello::react(server.address(), b"");
@@ -191,17 +198,23 @@ pub fn counters_of(process: u32) -> Counters {
     total
 }
 
-/// Operations that were suspended and went through a batch. Pools are always filled in batches.
+/// Operations that were suspended and went through a batch. Pools are always filled in batches. On a CPU without lanes, those
+/// that waited in vain, or were done one at a time.
 #[must_use]
 pub fn batched(counters: &Counters) -> u64 {
-    WAITING.iter().map(|algorithm| counters[*algorithm].batched).sum()
+    let in_lanes = WAITING.iter().map(|algorithm| counters[*algorithm].batched).sum();
+    if lanes::exist() { in_lanes } else { counters[Event::Resumed] + singly(counters) }
+}
+
+fn singly(counters: &Counters) -> u64 {
+    WAITING.iter().map(|algorithm| counters[*algorithm].single).sum()
 }
 
 /// Operations that a handshake waits for and that were not the host library's: in a batch, or one at a time where that
 /// is cheaper, which depends on the CPU.
 #[must_use]
 pub fn accelerated(counters: &Counters) -> u64 {
-    batched(counters) + WAITING.iter().map(|algorithm| counters[*algorithm].single).sum::<u64>()
+    batched(counters) + singly(counters)
 }
 
 const WAITING: [Algorithm; 6] = [

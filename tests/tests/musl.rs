@@ -15,7 +15,7 @@ use hasten_tests::pki::Pki;
 use hasten_tests::program::without_library;
 use hasten_tests::subject::{alarms, assert_perfect, batched, send};
 use hasten_tests::traffic::Traffic;
-use hasten_tests::{bodies, product, tools, wait};
+use hasten_tests::{bodies, lanes, product, tools, wait};
 use rustix::process::Signal;
 
 /// A release of musl that the image has beside its own.
@@ -47,7 +47,8 @@ fn nginx_is_batched_with_every_key_group_and_protocol() {
             }
         }
         let counters = guest.counters();
-        assert!(counters[Event::Suspended] > 0 && batched(&counters) > 0, "{kind}: {counters:#?}");
+        assert!(counters[Event::Suspended] > 0 || !lanes::exist(), "{kind}: {counters:#?}");
+        assert!(batched(&counters) > 0, "{kind}: {counters:#?}");
         assert_eq!(alarms(&guest.log()), BTreeSet::new());
     }
 }

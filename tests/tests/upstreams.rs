@@ -41,7 +41,9 @@ fn front(pki: &Pki, socket: &Path, upstream: SocketAddr) -> ServerSpec {
         certificate.root.display()
     );
     let (name, value) = EVERY_BATCH;
-    ServerSpec::new(ServerKind::Nginx, certificate).http_lines(&lines).env(name, value)
+    let spec = ServerSpec::new(ServerKind::Nginx, certificate).http_lines(&lines).env(name, value);
+    // Nothing is said of the CPU, but nothing is to wait either if it has no lanes.
+    spec.env("HASTEN_CPU_DISABLE_IFMA", "0")
 }
 
 fn secrets(counters: &Counters, algorithm: Algorithm) -> u64 {

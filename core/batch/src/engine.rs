@@ -38,15 +38,18 @@ const SUSPEND_ONLY: &str = "HASTEN_TLS_SUSPEND_ONLY";
 
 impl<L: LaneEngine> Settings<L> {
     /// The settings in the environment. A list that does not parse is ignored here, where errors cannot be reported;
-    /// `hasten run` rejects it.
+    /// `hasten run` rejects it. If tests are `eager` to wait, operations do so on every CPU: without lanes, the original
+    /// answers.
     #[must_use]
-    pub fn from_environment() -> Self {
+    pub fn from_environment(eager: bool) -> Self {
         let break_even = env::var(Overrides::VARIABLE).ok().and_then(|list| list.parse().ok());
+        let lane_engine = L::detect();
+        let suspend_only = env::var_os(SUSPEND_ONLY).is_some_and(|value| value == "1");
         Self {
-            lane_engine: L::detect(),
+            bypass: suspend_only || eager && lane_engine.is_none(),
+            lane_engine,
             single: Single::detect(),
             break_even: break_even.unwrap_or_default(),
-            bypass: env::var_os(SUSPEND_ONLY).is_some_and(|value| value == "1"),
             lanes: Arc::default(),
         }
     }

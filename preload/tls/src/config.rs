@@ -43,9 +43,10 @@ pub(crate) fn init() -> bool {
 impl Config {
     fn from_environment() -> Config {
         let is_set = |name| env::var_os(name).is_some_and(|value| value == "1");
+        let eager = is_set(EAGER);
         Config {
-            engine: Settings::from_environment(),
-            eager: is_set(EAGER),
+            engine: Settings::from_environment(eager),
+            eager,
             shortcuts: !is_set(NO_SHORTCUTS),
             trial: env::var(TRIAL).ok().and_then(|number| number.parse().ok()).filter(|number| *number > 0),
         }

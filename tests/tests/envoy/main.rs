@@ -12,3 +12,4 @@ mod starts;
 mod subject;
 mod tls;
 mod window;
+mod workers;

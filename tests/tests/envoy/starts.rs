@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use hasten_bench::certificates::KeyKind;
+use hasten_tests::lanes;
 use hasten_tests::pki::Pki;
 use hasten_tests::subject::{counters_of, send};
 use rustix::process::Signal;
@@ -29,7 +30,7 @@ fn a_child_of_a_script_is_accelerated() {
     let process: u32 = process.trim().parse().expect("a number");
     assert_ne!(process, agent.id());
     let counters = counters_of(process);
-    assert!(counters[signature(certificate.kind)].batched > 0, "{counters:?}");
+    assert!(lanes::batched(&counters, signature(certificate.kind)) > 0, "{counters:?}");
     send(process, Signal::TERM);
     // The script waits for Envoy.
     agent.await_end();

@@ -1,6 +1,7 @@
 //! An Envoy in front of an upstream, with a gzip filter.
 
 use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -9,7 +10,7 @@ use hasten_tests::footprint::Footprint;
 use hasten_tests::http::Client;
 use hasten_tests::subject::{counters_of, send};
 use hasten_tests::upstream::Upstream;
-use hasten_tests::{bodies, product, wait};
+use hasten_tests::{bodies, lanes, product, wait};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -100,12 +101,13 @@ impl Place {
             }
             How::By(script) => {
                 let mut command = Command::new(product::hasten());
-                command.args(["run", "--quiet", "--"]).arg(script).arg(build);
+                command.args(["run", "--quiet", "--"]).arg(script).arg(build).envs(lanes::variable());
                 command
             }
             How::Accelerated(variables) => {
                 let mut command = Command::new(product::hasten());
-                command.args(["run", "--quiet", "--"]).arg(build).envs(variables.iter().copied());
+                command.args(["run", "--quiet", "--"]).arg(build);
+                command.envs(lanes::variable()).envs(variables.iter().copied());
                 command
             }
         };
@@ -231,6 +233,12 @@ impl Envoy {
     pub(crate) fn await_end(mut self) {
         let status = wait::for_some("Envoy to end", || self.child.try_wait().expect("a child"));
         assert!(status.success(), "{status}: {}", self.log());
+    }
+
+    /// Waits until a signal has ended it, and returns that, and what it has logged.
+    pub(crate) fn killed(mut self) -> (Option<i32>, String) {
+        let status = wait::for_some("Envoy to end", || self.child.try_wait().expect("a child"));
+        (status.signal(), self.log())
     }
 
     /// Ends it as its operator would; panics if it did not end well.

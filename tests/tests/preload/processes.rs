@@ -1,8 +1,8 @@
 //! Children, copies, and other programs.
 
 use hasten_telemetry::{Algorithm, Event};
-use hasten_tests::product;
 use hasten_tests::program::{EAGER, EVERY_BATCH, Program};
+use hasten_tests::{lanes, product};
 
 /// A process's prepared keys, nonces and random numbers are not shared with its children.
 fn chooses_anew(what: &str, keygen: Algorithm) {
@@ -10,8 +10,10 @@ fn chooses_anew(what: &str, keygen: Algorithm) {
     let counters = program.same_as_stock(&[what], &[EVERY_BATCH]);
     let output = program.preloaded(&[what], &[EVERY_BATCH]).succeeded().output;
     assert_eq!(output, ["handshakes 600, choices made twice 0"]);
-    assert!(counters[Event::PoolHit] >= 24 * 7, "{what}: the pools were not used");
-    assert!(counters[keygen].batched > 0, "{what}: {keygen} was not batched");
+    if lanes::exist() {
+        assert!(counters[Event::PoolHit] >= 24 * 7, "{what}: the pools were not used");
+        assert!(counters[keygen].batched > 0, "{what}: {keygen} was not batched");
+    }
 }
 
 #[test]

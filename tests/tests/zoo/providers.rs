@@ -3,6 +3,7 @@
 
 use hasten_bench::certificates::KeyKind;
 use hasten_telemetry::{Counters, Event};
+use hasten_tests::lanes;
 
 use crate::animals::MOSQUITTO;
 use crate::cage::{Animal, Cage};
@@ -45,5 +46,5 @@ fn one_that_the_default_properties_prefer() {
 #[test]
 fn the_default_provider() {
     let counters = counters(&NGINX, "default.cnf", include_str!("../../zoo/default.cnf"));
-    assert!(counters[Event::Suspended] > 0 && counters.total().batched > 0);
+    assert!(counters[Event::Suspended] > 0 && (counters.total().batched > 0 || !lanes::exist()));
 }

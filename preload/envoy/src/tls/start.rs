@@ -27,10 +27,10 @@ pub(super) struct Config {
 static CONFIG: OnceLock<Config> = OnceLock::new();
 
 pub(super) fn config() -> &'static Config {
-    CONFIG.get_or_init(|| Config {
+    CONFIG.get_or_init(|| {
+        let eager = env::var_os(EAGER).is_some_and(|value| value == "1");
         // BoringSSL's own functions for one operation are as fast.
-        engine: Settings { single: None, ..Settings::from_environment() },
-        eager: env::var_os(EAGER).is_some_and(|value| value == "1"),
+        Config { engine: Settings { single: None, ..Settings::from_environment(eager) }, eager }
     })
 }
 
