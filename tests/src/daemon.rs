@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
 use crate::subject::send;
-use crate::{product, tools, wait};
+use crate::{lanes, product, tools, wait};
 
 const BODY: &str = "hello from the daemon";
 
@@ -51,7 +51,8 @@ impl Daemon {
             .arg("-p")
             .arg(dir.path())
             .arg("-e")
-            .arg("error.log");
+            .arg("error.log")
+            .envs(lanes::variable());
         tools::run(command.arg("-c").arg(&config));
         let body = Some(BODY.as_bytes().to_vec());
         let target = Target { address, certificate: Some(certificate.leaf.clone()), body };

@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use crate::image::{Image, LIBRARIES, as_root};
 use crate::program::EVERY_BATCH;
 use crate::subject::{accelerated, assert_perfect, counters_of, crowd, send};
-use crate::{hello, product, tools, wait};
+use crate::{hello, lanes, product, tools, wait};
 
 const BODY: &str = "hello from another release";
 /// Files below are compressed.
@@ -150,7 +150,11 @@ impl Guest {
         let after = self.counters();
         let done = accelerated(&after) - accelerated(&before);
         // On a busy machine many RSA signatures are too few for a batch to pay.
-        assert!(done > handshakes / 10, "{}: {done} in {handshakes} handshakes by {load:?}", self.name());
+        assert!(
+            done > handshakes / 10 || !lanes::exist(),
+            "{}: {done} in {handshakes} handshakes by {load:?}",
+            self.name()
+        );
         (handshakes, after)
     }
 }

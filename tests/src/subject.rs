@@ -214,7 +214,7 @@ fn singly(counters: &Counters) -> u64 {
 /// is cheaper, which depends on the CPU.
 #[must_use]
 pub fn accelerated(counters: &Counters) -> u64 {
-    batched(counters) + singly(counters)
+    if lanes::exist() { batched(counters) + singly(counters) } else { batched(counters) }
 }
 
 const WAITING: [Algorithm; 6] = [

@@ -14,7 +14,7 @@ use hasten_tests::footprint::Footprint;
 use hasten_tests::hello::{Farewell, reaction};
 use hasten_tests::pki::Pki;
 use hasten_tests::subject::crowd;
-use hasten_tests::{Subject, parallel, same_as_stock, wait};
+use hasten_tests::{Subject, lanes, parallel, same_as_stock, wait};
 use rustls::version::{TLS12, TLS13};
 
 #[test]
@@ -87,6 +87,10 @@ fn nginx_gives_up_suspended_handshakes_in_time() {
 
 #[test]
 fn haproxy_gives_up_suspended_handshakes_in_time() {
+    // Nothing waits for long enough.
+    if lanes::are_missing() {
+        return;
+    }
     let pki = Pki::new();
     let certificate = pki.certificate(KeyKind::Rsa2048);
     let hasty = pki.dir().join("hasty");

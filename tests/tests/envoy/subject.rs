@@ -96,7 +96,7 @@ impl Place {
             How::Stock => Command::new(build),
             How::Preloaded => {
                 let mut command = Command::new(build);
-                command.env("LD_PRELOAD", product::envoy_library());
+                command.env("LD_PRELOAD", product::envoy_library()).envs(lanes::variable());
                 command
             }
             How::By(script) => {

@@ -82,7 +82,7 @@ fn a_worker_that_hangs_is_the_end_as_it_is_of_stock() {
         assert!(answered(&client, addresses[0]).is_err(), "{how:?}: it has not ended");
         let (signal, log) = envoy.killed();
         assert_eq!(signal, Some(Signal::ABORT.as_raw()), "{how:?}: {log}");
-        assert!(log.contains("one thread") && !log.contains("hasten"), "{how:?}: {log}");
+        assert!(log.contains("terminating thread") && !log.contains("hasten"), "{how:?}: {log}");
     }
 }
 
