@@ -389,18 +389,15 @@ impl<'a> View<'a> {
     }
 
     /// The last source position at or before an offset of bytecode.
-    /// Node 26 encodes them in another way, which is not read yet.
     pub(crate) fn position(&self, bytecode: u64, offset: u64) -> Option<u32> {
-        if self.layout.major >= 26 {
-            return None;
-        }
+        let steps = if self.layout.major >= 26 { Steps::Flagged } else { Steps::Signed };
         [24, 32, 40, 48, 56].into_iter().find_map(|field| {
             let table = self.field(bytecode, field);
             if !self.is(table, "BYTE_ARRAY") && !self.is(table, "TRUSTED_BYTE_ARRAY") {
                 return None;
             }
             let length = (self.field(table, 8) >> 32) as usize;
-            last_position(self.image.at(table + 15, length), offset)
+            last_position(self.image.at(table + 15, length), steps, offset)
         })
     }
 
@@ -424,33 +421,70 @@ struct Units {
     parts: u32,
 }
 
-/// Pairs of differences, in zigzag code: an offset, whose sign tells statements from
-/// expressions, and a position times two, plus two.
-fn last_position(table: &[u8], offset: u64) -> Option<u32> {
+/// How a table of positions tells a step from one offset of bytecode to the next, and a statement from an expression.
+#[derive(Debug, Clone, Copy)]
+enum Steps {
+    /// Above one bit, the sign, which tells.
+    Signed,
+    /// Since V8 14: above two bits, of which the lower one tells.
+    Flagged,
+}
+
+impl Steps {
+    fn of(self, number: u64) -> u64 {
+        match self {
+            Self::Flagged => number >> 2,
+            Self::Signed => number >> 1,
+        }
+    }
+}
+
+/// Pairs of differences: of an offset, and of a position times two, plus two, in zigzag code.
+fn last_position(table: &[u8], steps: Steps, offset: u64) -> Option<u32> {
     let mut numbers = Vec::new();
     let (mut number, mut shift) = (0_u64, 0);
     for &byte in table {
         number |= u64::from(byte & 0x7f).checked_shl(shift)?;
         shift += 7;
         if byte & 0x80 == 0 {
-            numbers.push((number >> 1).cast_signed() ^ -(number & 1).cast_signed());
+            numbers.push(number);
             (number, shift) = (0, 0);
         }
     }
     if numbers.len() % 2 != 0 {
         return None;
     }
-    let (mut at, mut position, mut last) = (0_i64, 0_i64, None);
+    let (mut at, mut position, mut last) = (0_u64, 0_i64, None);
     for pair in numbers.chunks_exact(2) {
-        let step = if pair[0] < 0 { !pair[0] } else { pair[0] };
-        at = at.checked_add(step)?;
-        position = position.checked_add(pair[1])?;
+        at = at.checked_add(steps.of(pair[0]))?;
+        position = position.checked_add((pair[1] >> 1).cast_signed() ^ -(pair[1] & 1).cast_signed())?;
         if position < 0 || position & 1 != 0 {
             return None;
         }
-        if at <= offset.cast_signed() {
+        if at <= offset {
             last = u32::try_from((position >> 1) - 1).ok();
         }
     }
     last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of one function, as Node 24 and Node 26 keep it.
+    #[test]
+    fn positions_are_told_by_both_kinds_of_steps() {
+        let signed = [1, 0xc8, 0x29, 2, 0x54, 25, 0, 12, 0x98, 1];
+        let flagged = [2, 0xc8, 0x29, 7, 0x54, 50, 0, 27, 0x98, 1];
+        for (table, steps) in [(signed, Steps::Signed), (flagged, Steps::Flagged)] {
+            let at = |offset| last_position(&table, steps, offset);
+            assert_eq!(
+                [at(0), at(1), at(12), at(13), at(19)].map(Option::unwrap),
+                [1329, 1350, 1350, 1350, 1388]
+            );
+        }
+        assert_eq!(last_position(&[1], Steps::Signed, 0), None);
+        assert_eq!(last_position(&[0x80; 12], Steps::Signed, 0), None);
+    }
 }
