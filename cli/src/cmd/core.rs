@@ -1,6 +1,7 @@
 //! `hasten core`: what a Node.js process held when it died.
 
 mod compare;
+mod sections;
 
 use std::fmt::Write as _;
 use std::fs::{OpenOptions, Permissions};
@@ -169,13 +170,15 @@ fn found(report: &Report) -> String {
 fn render(report: &Report, stack_only: bool) -> String {
     let mut text = String::new();
     let node = if report.node.is_empty() { "of an unknown release" } else { &report.node };
-    _ = writeln!(text, "Node.js {node}, {}; signal {}", report.program.display(), report.signal);
+    let v8 = if report.v8.is_empty() { String::new() } else { format!(" (V8 {})", report.v8) };
+    _ = writeln!(text, "Node.js {node}{v8}, {}; signal {}", report.program.display(), report.signal);
     for note in &report.notes {
         _ = writeln!(text, "note: {note}");
     }
     stacks(&mut text, report);
     if !stack_only {
         heap(&mut text, report);
+        sections::environment(&mut text, report);
     }
     text
 }
@@ -215,6 +218,7 @@ fn heap(text: &mut String, report: &Report) {
     if let Some(why) = &report.refused {
         _ = writeln!(text, "      no retained sizes: {why}");
     }
+    sections::spaces(text, report);
     _ = writeln!(text, "\n{:>10} {:>14} {:>14}  constructor", "count", "bytes", "retained");
     for Entry { name, count, shallow_bytes, retained_bytes } in report.histogram.iter().take(ROWS) {
         let retained = retained_bytes.map_or_else(|| "–".to_owned(), |bytes| bytes.to_string());

@@ -28,6 +28,7 @@ mod report;
 mod roots;
 mod rule;
 mod snapshot;
+mod spaces;
 mod stack;
 mod walk;
 
@@ -39,3 +40,4 @@ pub use live::{Live, Standing};
 pub use page::{PageError, page};
 pub use paths::Step;
 pub use report::{Core, Entry, Frame, Heap, HeldPath, Options, Program, Report, Retainer, Thread};
+pub use spaces::{IsolateHeap, Space};

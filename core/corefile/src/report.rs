@@ -21,6 +21,7 @@ use crate::pages::Pages;
 use crate::paths::{Paths, Step};
 use crate::references::References;
 use crate::snapshot::Export;
+use crate::spaces::{self, IsolateHeap};
 use crate::stack;
 use crate::walk::{Objects, Walker};
 
@@ -56,11 +57,14 @@ pub struct Report {
     pub file: PathBuf,
     pub program: PathBuf,
     pub node: String,
+    pub v8: String,
     pub signal: String,
     /// What the process was started with; values that may be secrets are masked.
     pub environment: BTreeMap<String, String>,
     pub threads: Vec<Thread>,
     pub heap: Heap,
+    /// By space, the heap of each isolate.
+    pub isolates: Vec<IsolateHeap>,
     pub histogram: Vec<Entry>,
     pub retainers: Vec<Retainer>,
     pub suspects: Vec<Suspect>,
@@ -192,8 +196,7 @@ impl Core {
         report.environment = environment::of(image, options.redact).into_iter().collect();
         let mut walker = Walker::new(image, &pages, &layout);
         if options.stack_only {
-            let view = View::new(image, &pages, &layout, &walker.maps);
-            report.stacks(&view, options.redact);
+            report.stacks(&View::new(image, &pages, &layout, &walker.maps), options.redact);
             return Ok(report);
         }
         let objects = walker.walk()?;
@@ -219,6 +222,7 @@ impl Report {
             file: path.to_owned(),
             program: binary.path.clone(),
             node: binary.node.clone().unwrap_or_default(),
+            v8: binary.v8.clone().unwrap_or_default(),
             signal: signal(image.threads.first().map_or(0, |thread| thread.signal)),
             notes,
             ..Self::default()
@@ -259,6 +263,7 @@ impl Report {
         self.refused = self.refusal(&graph);
         let retained = live.retained(&objects.sizes);
         self.heap = totals(&view, objects, &live, walker.stale);
+        self.isolates = Self::by_space(&view, objects, &live);
         let names = names(&view, objects);
         let told = self.refused.is_none();
         self.histogram = histogram(objects, &live, &names, told.then_some(&*retained));
@@ -288,6 +293,15 @@ impl Report {
             export.write(path).map_err(|error| CoreError::Write { path: path.to_owned(), error })?;
         }
         Ok(())
+    }
+
+    fn by_space(view: &View<'_>, objects: &Objects, live: &Dominators) -> Vec<IsolateHeap> {
+        let is_used = |map: u32| {
+            let name = view.layout.name(view.maps.list[map as usize].kind);
+            !["FREE_SPACE", "FREE_SPACE_IN_WORDS", "FILLER"].contains(&name)
+        };
+        let is_alive = |object: u32| live.numbers[object as usize] != NONE;
+        spaces::of(view.image, view.pages, view.layout, objects, is_used, is_alive)
     }
 
     /// The ways from a root to the object that was asked for, and to the largest for the page.

@@ -1,0 +1,48 @@
+//! Parts of the summary beside stacks and the heap's tables.
+
+use std::fmt::Write as _;
+
+use hasten_corefile::{MASKED, Report};
+
+const LINES: usize = 12;
+
+/// The heap of each isolate by space, against its limit.
+pub(super) fn spaces(text: &mut String, report: &Report) {
+    let size = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+    for (index, isolate) in report.isolates.iter().enumerate().take(LINES) {
+        let whose =
+            if report.isolates.len() == 1 { "heap".to_owned() } else { format!("heap {}", index + 1) };
+        let limit = isolate.limit_bytes.map_or_else(
+            || "of a limit that was not found".to_owned(),
+            |limit| {
+                let share = isolate.old_generation_bytes as f64 / limit.max(1) as f64 * 100.0;
+                format!("of {}, where V8 ends the process ({share:.0} %)", size(limit))
+            },
+        );
+        let half = isolate
+            .semi_space_limit_bytes
+            .map_or_else(String::new, |limit| format!("; half of the young one: up to {}", size(limit)));
+        _ = writeln!(text, "\n{whose}: old generation {} {limit}{half}", size(isolate.old_generation_bytes));
+        _ = writeln!(text, "{:>10} {:>12} {:>12} {:>12}  space", "pages", "size", "used", "alive");
+        for space in &isolate.spaces {
+            let [all, used, alive] = [space.size_bytes, space.used_bytes, space.live_bytes].map(size);
+            _ = writeln!(text, "{:>10} {all:>12} {used:>12} {alive:>12}  {}", space.pages, space.name);
+        }
+    }
+}
+
+/// Values that hold no secret, then the names of the others.
+pub(super) fn environment(text: &mut String, report: &Report) {
+    if report.environment.is_empty() {
+        return;
+    }
+    _ = writeln!(text, "\nEnvironment at the start:");
+    for (name, value) in report.environment.iter().filter(|(_, value)| *value != MASKED) {
+        _ = writeln!(text, "  {name}={value}");
+    }
+    let masked: Vec<&str> =
+        report.environment.iter().filter(|(_, value)| *value == MASKED).map(|(name, _)| &**name).collect();
+    if !masked.is_empty() {
+        _ = writeln!(text, "  values masked: {}", masked.join(", "));
+    }
+}
