@@ -175,6 +175,7 @@ fn render(report: &Report, stack_only: bool) -> String {
     for note in &report.notes {
         _ = writeln!(text, "note: {note}");
     }
+    sections::thrown(&mut text, report);
     stacks(&mut text, report);
     if !stack_only {
         heap(&mut text, report);

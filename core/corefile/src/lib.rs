@@ -30,6 +30,7 @@ mod rule;
 mod snapshot;
 mod spaces;
 mod stack;
+mod thrown;
 mod walk;
 
 pub use compare::{Comparison, Grown, Growth};
@@ -41,3 +42,4 @@ pub use page::{PageError, page};
 pub use paths::Step;
 pub use report::{Core, Entry, Frame, Heap, HeldPath, Options, Program, Report, Retainer, Thread};
 pub use spaces::{IsolateHeap, Space};
+pub use thrown::Thrown;

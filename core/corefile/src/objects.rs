@@ -69,7 +69,7 @@ impl<'a> View<'a> {
         })
     }
 
-    fn is(&self, tagged: u64, name: &str) -> bool {
+    pub(crate) fn is(&self, tagged: u64, name: &str) -> bool {
         self.map(tagged).is_some_and(|map| self.layout.name(map.kind) == name)
     }
 
@@ -81,7 +81,7 @@ impl<'a> View<'a> {
     }
 
     /// A string that goes to a terminal: it may hold anything, and what controls one is escaped.
-    fn name(&self, tagged: u64, limit: usize) -> Option<String> {
+    pub(crate) fn name(&self, tagged: u64, limit: usize) -> Option<String> {
         let text = self.text(tagged, limit)?;
         if !text.contains(char::is_control) {
             return Some(text);

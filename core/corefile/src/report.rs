@@ -20,9 +20,11 @@ use crate::packed;
 use crate::pages::Pages;
 use crate::paths::{Paths, Step};
 use crate::references::References;
+use crate::roots;
 use crate::snapshot::Export;
 use crate::spaces::{self, IsolateHeap};
 use crate::stack;
+use crate::thrown::{self, Thrown};
 use crate::walk::{Objects, Walker};
 
 /// Below this share of the heap, sizes that depend on all references would be guesses.
@@ -61,6 +63,8 @@ pub struct Report {
     pub signal: String,
     /// What the process was started with; values that may be secrets are masked.
     pub environment: BTreeMap<String, String>,
+    /// Exceptions that were on their way.
+    pub thrown: Vec<Thrown>,
     pub threads: Vec<Thread>,
     pub heap: Heap,
     /// By space, the heap of each isolate.
@@ -196,11 +200,11 @@ impl Core {
         report.environment = environment::of(image, options.redact).into_iter().collect();
         let mut walker = Walker::new(image, &pages, &layout);
         if options.stack_only {
-            report.stacks(&View::new(image, &pages, &layout, &walker.maps), options.redact);
+            report.happened(&View::new(image, &pages, &layout, &walker.maps), options.redact);
             return Ok(report);
         }
         let objects = walker.walk()?;
-        report.stacks(&View::new(image, &pages, &layout, &walker.maps), options.redact);
+        report.happened(&View::new(image, &pages, &layout, &walker.maps), options.redact);
         report.heap(&walker, &objects, options)?;
         Ok(report)
     }
@@ -227,6 +231,12 @@ impl Report {
             notes,
             ..Self::default()
         }
+    }
+
+    /// What the process was doing.
+    fn happened(&mut self, view: &View<'_>, redact: bool) {
+        self.stacks(view, redact);
+        self.thrown = thrown::of(view, &roots::isolates(view.image, view.pages), redact);
     }
 
     pub(crate) fn stacks(&mut self, view: &View<'_>, redact: bool) {

@@ -11,48 +11,70 @@ pub(crate) const WORDS: u64 = 1 << 24;
 const ARGUMENTS: u64 = 8;
 const STACK: u64 = 8 << 20;
 
-/// From the top down. A frame keeps, below the caller's frame pointer, the context and the function.
+/// A function that was called, by its frame.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call {
+    pub(crate) fp: u64,
+    pub(crate) shared: u64,
+    arguments: u64,
+}
+
+impl Call {
+    /// Known by its shape: below the caller's frame pointer a frame keeps the context and the function.
+    fn at(view: &View<'_>, fp: u64) -> Option<Self> {
+        let word = |offset: i64| view.image.word(fp.wrapping_add_signed(offset));
+        let function = word(-16);
+        let is_function = view.map(function).is_some_and(|map| view.layout.is_function(map.kind));
+        let has_context = view.map(word(-8)).is_some_and(|map| view.layout.is_context(map.kind));
+        let arguments = match word(-24) {
+            count if count < 64 => count.saturating_sub(1).min(ARGUMENTS),
+            _ => 0,
+        };
+        let shared = || view.field(function, view.layout.function_shared);
+        (is_function && has_context).then(|| Self { fp, shared: shared(), arguments })
+    }
+
+    pub(crate) fn arguments(&self, view: &View<'_>) -> Vec<u64> {
+        (0..self.arguments).map(|index| view.image.word(self.fp.wrapping_add(24 + 8 * index))).collect()
+    }
+}
+
+/// From the top down.
 pub(crate) fn frames(view: &View<'_>, thread: &Thread, words: &mut u64, redact: bool) -> Vec<Frame> {
+    calls(view, thread, words).iter().map(|call| frame(view, call, redact)).collect()
+}
+
+/// The functions of JavaScript, from the top down.
+pub(crate) fn calls(view: &View<'_>, thread: &Thread, words: &mut u64) -> Vec<Call> {
     let Some(segment) = view.image.segment(thread.sp) else { return Vec::new() };
     let top = segment.end.min(thread.sp.saturating_add(STACK));
-    let mut frames = Vec::new();
+    let mut calls = Vec::new();
     let mut at = thread.sp & !7;
-    while at.saturating_add(16) < top && frames.len() < FRAMES && *words > 0 {
+    while at.saturating_add(16) < top && calls.len() < FRAMES && *words > 0 {
         *words -= 1;
         let caller = view.image.word(at);
         let is_frame = caller & 7 == 0 && at < caller && caller < top;
-        match is_frame.then(|| frame(view, at, redact)).flatten() {
-            Some(frame) => {
-                frames.push(frame);
+        match is_frame.then(|| Call::at(view, at)).flatten() {
+            Some(call) => {
+                calls.push(call);
                 at = caller;
             }
             None => at += 8,
         }
     }
-    frames
+    calls
 }
 
-fn frame(view: &View<'_>, fp: u64, redact: bool) -> Option<Frame> {
-    let word = |offset: i64| view.image.word(fp.wrapping_add_signed(offset));
-    let function = word(-16);
-    let is_function = view.map(function).is_some_and(|map| view.layout.is_function(map.kind));
-    let has_context = view.map(word(-8)).is_some_and(|map| view.layout.is_context(map.kind));
-    if !is_function || !has_context {
-        return None;
-    }
-    let shared = view.field(function, view.layout.function_shared);
+fn frame(view: &View<'_>, call: &Call, redact: bool) -> Frame {
+    let word = |offset: i64| view.image.word(call.fp.wrapping_add_signed(offset));
     let (bytecode, offset) = (word(view.layout.frame_bytecode), word(view.layout.frame_offset));
     let interpreted = view.is_bytecode(bytecode) && offset as u32 == 0;
     let position = interpreted
         .then(|| view.position(bytecode, (offset >> 32).wrapping_sub(view.layout.bytecode_header - 1)))
         .flatten();
-    let (script, line, column) = view.place(shared, position).unwrap_or_default();
-    let name = view.function_name(shared);
-    let count = match word(-24) {
-        count if count < 64 => count.saturating_sub(1).min(ARGUMENTS),
-        _ => 0,
-    };
-    Some(Frame {
+    let (script, line, column) = view.place(call.shared, position).unwrap_or_default();
+    let name = view.function_name(call.shared);
+    Frame {
         function: if name.is_empty() { "(anonymous)".to_owned() } else { name },
         line,
         column,
@@ -65,6 +87,6 @@ fn frame(view: &View<'_>, fp: u64, redact: bool) -> Option<Frame> {
         },
         exact: position.is_some(),
         script,
-        arguments: (0..count).map(|index| view.show(word(24 + 8 * index.cast_signed()), redact)).collect(),
-    })
+        arguments: call.arguments(view).into_iter().map(|value| view.show(value, redact)).collect(),
+    }
 }

@@ -5,6 +5,17 @@ use std::fmt::Write as _;
 use hasten_corefile::{MASKED, Report};
 
 const LINES: usize = 12;
+const CALLS: usize = 30;
+
+pub(super) fn thrown(text: &mut String, report: &Report) {
+    for thrown in report.thrown.iter().take(LINES) {
+        let message = if thrown.message.is_empty() { String::new() } else { format!(": {}", thrown.message) };
+        _ = writeln!(text, "\nexception, {}:\n  {}{message} @{}", thrown.how, thrown.name, thrown.address);
+        for line in thrown.stack.iter().take(CALLS) {
+            _ = writeln!(text, "      {line}");
+        }
+    }
+}
 
 /// The heap of each isolate by space, against its limit.
 pub(super) fn spaces(text: &mut String, report: &Report) {
