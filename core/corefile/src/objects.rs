@@ -401,6 +401,20 @@ impl<'a> View<'a> {
         })
     }
 
+    /// The bytecode of a function, by its shared part; baseline and interpreter data lead to it.
+    pub(crate) fn bytecode(&self, shared: u64) -> Option<u64> {
+        let within = |tagged: u64| {
+            let words = (8..64).step_by(8).map(|at| self.field(tagged, at));
+            words.into_iter().find(|&word| self.is_bytecode(word))
+        };
+        let data: Vec<u64> = (8..40).step_by(8).map(|at| self.field(shared, at)).collect();
+        let direct = data.iter().copied().find(|&word| self.is_bytecode(word));
+        direct.or_else(|| {
+            let of_code = |&word: &u64| self.is(word, "INTERPRETER_DATA") || self.is(word, "CODE");
+            data.iter().copied().filter(|word| of_code(word)).find_map(within)
+        })
+    }
+
     pub(crate) fn is_bytecode(&self, tagged: u64) -> bool {
         self.is(tagged, "BYTECODE_ARRAY")
     }

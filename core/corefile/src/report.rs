@@ -19,6 +19,7 @@ use crate::objects::View;
 use crate::packed;
 use crate::pages::Pages;
 use crate::paths::{Paths, Step};
+use crate::promises::{self, Promises};
 use crate::references::References;
 use crate::roots;
 use crate::snapshot::Export;
@@ -66,6 +67,7 @@ pub struct Report {
     /// Exceptions that were on their way.
     pub thrown: Vec<Thrown>,
     pub threads: Vec<Thread>,
+    pub promises: Promises,
     pub heap: Heap,
     /// By space, the heap of each isolate.
     pub isolates: Vec<IsolateHeap>,
@@ -275,6 +277,7 @@ impl Report {
         self.heap = totals(&view, objects, &live, walker.stale);
         self.isolates = Self::by_space(&view, objects, &live);
         let names = names(&view, objects);
+        self.waits(&view, objects, &live);
         let told = self.refused.is_none();
         self.histogram = histogram(objects, &live, &names, told.then_some(&*retained));
         if told {
@@ -303,6 +306,12 @@ impl Report {
             export.write(path).map_err(|error| CoreError::Write { path: path.to_owned(), error })?;
         }
         Ok(())
+    }
+
+    /// What had been begun, and was not at its end: promises.
+    fn waits(&mut self, view: &View<'_>, objects: &Objects, live: &Dominators) {
+        let is_alive = |object: u32| live.numbers[object as usize] != NONE;
+        self.promises = promises::of(view, objects, is_alive);
     }
 
     fn by_space(view: &View<'_>, objects: &Objects, live: &Dominators) -> Vec<IsolateHeap> {

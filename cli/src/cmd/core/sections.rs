@@ -42,6 +42,34 @@ pub(super) fn spaces(text: &mut String, report: &Report) {
     }
 }
 
+pub(super) fn promises(text: &mut String, report: &Report) {
+    let promises = &report.promises;
+    if promises.pending + promises.fulfilled + promises.rejected == 0 {
+        return;
+    }
+    _ = writeln!(
+        text,
+        "\nPromises: {} pending with {} reactions, {} fulfilled, {} rejected ({} of them unhandled); {} functions at an await",
+        promises.pending,
+        promises.reactions,
+        promises.fulfilled,
+        promises.rejected,
+        promises.unhandled,
+        promises.suspended,
+    );
+    for stack in promises.stacks.iter().take(LINES) {
+        for (index, frame) in stack.frames.iter().enumerate() {
+            let count = if index == 0 { stack.count.to_string() } else { String::new() };
+            let place = place(&frame.script, frame.line, frame.column);
+            _ = writeln!(text, "{count:>8} {} {} ({place})", frame.kind, frame.function);
+        }
+    }
+}
+
+fn place(script: &str, line: u32, column: u32) -> String {
+    if script.is_empty() { "built in".to_owned() } else { format!("{script}:{line}:{column}") }
+}
+
 /// Values that hold no secret, then the names of the others.
 pub(super) fn environment(text: &mut String, report: &Report) {
     if report.environment.is_empty() {
