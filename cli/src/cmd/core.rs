@@ -179,6 +179,7 @@ fn render(report: &Report, stack_only: bool) -> String {
     stacks(&mut text, report);
     if !stack_only {
         heap(&mut text, report);
+        sections::open(&mut text, report);
         sections::promises(&mut text, report);
         sections::environment(&mut text, report);
     }

@@ -15,6 +15,7 @@ mod holders;
 mod image;
 mod layout;
 mod live;
+mod loops;
 #[allow(unsafe_code, reason = "maps the file; xtask's layering knows it")]
 mod map;
 mod maps;
@@ -32,6 +33,7 @@ mod snapshot;
 mod spaces;
 mod stack;
 mod thrown;
+mod timers;
 mod walk;
 
 pub use compare::{Comparison, Grown, Growth};
@@ -39,9 +41,11 @@ pub use environment::MASKED;
 pub use error::CoreError;
 pub use holders::{Suspect, TreeBox};
 pub use live::{Live, Standing};
+pub use loops::{EventLoop, Handle};
 pub use page::{PageError, page};
 pub use paths::Step;
 pub use promises::{AsyncFrame, AsyncStack, Promises};
 pub use report::{Core, Entry, Frame, Heap, HeldPath, Options, Program, Report, Retainer, Thread};
 pub use spaces::{IsolateHeap, Space};
 pub use thrown::Thrown;
+pub use timers::{TimerGroup, Timers};

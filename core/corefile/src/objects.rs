@@ -162,7 +162,7 @@ impl<'a> View<'a> {
     fn start(&self, shared: u64) -> Option<u32> {
         let scope = self.field(shared, self.layout.shared_name);
         if !self.is(scope, "SCOPE_INFO") {
-            return None;
+            return self.start_of_uncompiled(shared);
         }
         let smi = |word: u64| (word as u32 == 0).then_some((word >> 32) as u32);
         if self.layout.scope_first == 5 {
@@ -174,6 +174,16 @@ impl<'a> View<'a> {
             let end = smi(self.field(scope, 16 + 8 * index))?;
             (start < end).then_some(start)
         })
+    }
+
+    /// A function that was never called has no scope yet, and data that names its place.
+    fn start_of_uncompiled(&self, shared: u64) -> Option<u32> {
+        let data = (8..40).step_by(8).map(|at| self.field(shared, at));
+        let is_data = |tagged: &u64| {
+            self.map(*tagged).is_some_and(|map| self.layout.name(map.kind).starts_with("UNCOMPILED_DATA"))
+        };
+        let data = data.into_iter().find(is_data)?;
+        Some(int(self.image.at(data - 1 + 16, 4), 0))
     }
 
     /// Script, line and column of a position, or of a function's start.

@@ -14,6 +14,7 @@ use crate::graph::{Graph, in_a_table};
 use crate::holders::{Holders, Suspect, TreeBox};
 use crate::image::Image;
 use crate::layout::{InstanceType, Layout};
+use crate::loops::{self, EventLoop};
 use crate::maps::NONE;
 use crate::objects::View;
 use crate::packed;
@@ -26,6 +27,7 @@ use crate::snapshot::Export;
 use crate::spaces::{self, IsolateHeap};
 use crate::stack;
 use crate::thrown::{self, Thrown};
+use crate::timers::{self, Timers};
 use crate::walk::{Objects, Walker};
 
 /// Below this share of the heap, sizes that depend on all references would be guesses.
@@ -67,6 +69,8 @@ pub struct Report {
     /// Exceptions that were on their way.
     pub thrown: Vec<Thrown>,
     pub threads: Vec<Thread>,
+    pub loops: Vec<EventLoop>,
+    pub timers: Timers,
     pub promises: Promises,
     pub heap: Heap,
     /// By space, the heap of each isolate.
@@ -239,6 +243,7 @@ impl Report {
     fn happened(&mut self, view: &View<'_>, redact: bool) {
         self.stacks(view, redact);
         self.thrown = thrown::of(view, &roots::isolates(view.image, view.pages), redact);
+        self.loops = loops::of(view, redact);
     }
 
     pub(crate) fn stacks(&mut self, view: &View<'_>, redact: bool) {
@@ -277,7 +282,7 @@ impl Report {
         self.heap = totals(&view, objects, &live, walker.stale);
         self.isolates = Self::by_space(&view, objects, &live);
         let names = names(&view, objects);
-        self.waits(&view, objects, &live);
+        self.waits(&view, objects, &live, &names);
         let told = self.refused.is_none();
         self.histogram = histogram(objects, &live, &names, told.then_some(&*retained));
         if told {
@@ -308,10 +313,19 @@ impl Report {
         Ok(())
     }
 
-    /// What had been begun, and was not at its end: promises.
-    fn waits(&mut self, view: &View<'_>, objects: &Objects, live: &Dominators) {
+    /// What had been begun, and was not at its end: promises and timers.
+    fn waits(&mut self, view: &View<'_>, objects: &Objects, live: &Dominators, names: &[String]) {
         let is_alive = |object: u32| live.numbers[object as usize] != NONE;
         self.promises = promises::of(view, objects, is_alive);
+        let mut timers = timers::Collector::default();
+        let is_timer: Vec<bool> = names.iter().map(|name| name == "Timeout" || name == "Immediate").collect();
+        for object in 0..objects.len() {
+            let map = objects.maps[object] as usize;
+            if is_timer[map] && is_alive(object as u32) {
+                timers.add(view, &names[map], view.pages.address(objects.words[object]) + 1);
+            }
+        }
+        self.timers = timers.finish(view);
     }
 
     fn by_space(view: &View<'_>, objects: &Objects, live: &Dominators) -> Vec<IsolateHeap> {

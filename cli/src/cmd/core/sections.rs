@@ -1,5 +1,6 @@
 //! Parts of the summary beside stacks and the heap's tables.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use hasten_corefile::{MASKED, Report};
@@ -39,6 +40,53 @@ pub(super) fn spaces(text: &mut String, report: &Report) {
             let [all, used, alive] = [space.size_bytes, space.used_bytes, space.live_bytes].map(size);
             _ = writeln!(text, "{:>10} {all:>12} {used:>12} {alive:>12}  {}", space.pages, space.name);
         }
+    }
+}
+
+/// What keeps the process running, or would have gone on.
+pub(super) fn open(text: &mut String, report: &Report) {
+    for event_loop in report.loops.iter().take(LINES) {
+        let list = |kinds: &BTreeMap<&str, u64>| {
+            let list: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+            if list.is_empty() { "none".to_owned() } else { list.join(", ") }
+        };
+        _ = writeln!(
+            text,
+            "\nOpen in the event loop ({}): {}; {} requests; not kept running by {}",
+            event_loop.thread,
+            list(&event_loop.active),
+            event_loop.requests,
+            list(&event_loop.others),
+        );
+        let active = event_loop.handles.iter().filter(|handle| handle.active && handle.referenced);
+        for handle in active.take(LINES) {
+            let fd = handle.fd.map_or_else(String::new, |fd| format!(" fd {fd}"));
+            _ = writeln!(text, "  {}{fd}  {}", handle.kind, handle.about);
+        }
+    }
+    let timers = &report.timers;
+    if timers.timeouts + timers.immediates > 0 {
+        _ = writeln!(
+            text,
+            "\nTimers: {} timeouts and intervals, {} immediates{}",
+            timers.timeouts,
+            timers.immediates,
+            if timers.unread == 0 {
+                String::new()
+            } else {
+                format!("; {} more were not read", timers.unread)
+            },
+        );
+    }
+    for group in timers.groups.iter().take(LINES) {
+        let every = if group.repeats { "every" } else { "after" };
+        let about = if group.referenced { "" } else { ", unref" };
+        let place = place(&group.script, group.line, group.column);
+        _ = writeln!(
+            text,
+            "{:>8} {every} {} ms{about}: {} ({place})",
+            group.count, group.after_ms, group.function
+        );
     }
 }
 
