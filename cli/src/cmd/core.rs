@@ -171,7 +171,8 @@ fn render(report: &Report, stack_only: bool) -> String {
     let mut text = String::new();
     let node = if report.node.is_empty() { "of an unknown release" } else { &report.node };
     let v8 = if report.v8.is_empty() { String::new() } else { format!(" (V8 {})", report.v8) };
-    _ = writeln!(text, "Node.js {node}{v8}, {}; signal {}", report.program.display(), report.signal);
+    let fault = report.fault_address.as_ref().map_or_else(String::new, |at| format!(" at address {at}"));
+    _ = writeln!(text, "Node.js {node}{v8}, {}; signal {}{fault}", report.program.display(), report.signal);
     for note in &report.notes {
         _ = writeln!(text, "note: {note}");
     }
@@ -186,11 +187,19 @@ fn render(report: &Report, stack_only: bool) -> String {
     text
 }
 
-/// The threads that are in JavaScript.
+/// The threads that are in JavaScript, and the one that died.
 pub(super) fn stacks(text: &mut String, report: &Report) {
-    for thread in report.threads.iter().filter(|thread| !thread.frames.is_empty()) {
+    let threads = report.threads.iter().enumerate();
+    let shown = threads
+        .filter(|(index, thread)| *index == 0 && !thread.frames.is_empty() || thread.is_in_javascript());
+    for (_, thread) in shown {
         _ = writeln!(text, "\n{} ({}):", thread.name, thread.id);
         for frame in thread.frames.iter().take(FRAMES) {
+            if frame.is_native() {
+                let about = if frame.exact { "" } else { ", perhaps of an earlier call" };
+                _ = writeln!(text, "  {}\n      native, in {}{about}", frame.function, frame.script);
+                continue;
+            }
             let about = if frame.exact || frame.line == 0 { "" } else { " (its start)" };
             let place = match frame.script.is_empty() {
                 true => "built in".to_owned(),

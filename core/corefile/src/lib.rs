@@ -19,6 +19,7 @@ mod loops;
 #[allow(unsafe_code, reason = "maps the file; xtask's layering knows it")]
 mod map;
 mod maps;
+mod native;
 mod objects;
 mod packed;
 mod page;

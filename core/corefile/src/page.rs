@@ -142,8 +142,11 @@ impl<'a> Page<'a> {
 }
 
 fn headline(report: &Report) -> String {
-    let place =
-        report.threads.iter().flat_map(|thread| &thread.frames).find(|frame| !frame.script.is_empty());
+    let place = report
+        .threads
+        .iter()
+        .flat_map(|thread| &thread.frames)
+        .find(|frame| !frame.is_native() && !frame.script.is_empty());
     let at = place.map_or_else(String::new, |frame| format!(" in {}", frame.function));
     let what = if report.signal.starts_with("none") { "Alive" } else { &report.signal };
     match report.histogram.first() {
@@ -168,7 +171,7 @@ fn tiles(report: &Report) -> Vec<Tile> {
 }
 
 fn threads(report: &Report) -> Vec<Thread<'_>> {
-    let with_frames = report.threads.iter().filter(|thread| !thread.frames.is_empty());
+    let with_frames = report.threads.iter().filter(|thread| thread.is_in_javascript());
     with_frames
         .take(THREADS)
         .map(|thread| Thread {

@@ -16,6 +16,7 @@ use crate::image::Image;
 use crate::layout::{InstanceType, Layout};
 use crate::loops::{self, EventLoop};
 use crate::maps::NONE;
+use crate::native::{self, Names};
 use crate::objects::View;
 use crate::packed;
 use crate::pages::Pages;
@@ -64,6 +65,9 @@ pub struct Report {
     pub node: String,
     pub v8: String,
     pub signal: String,
+    /// The address that could not be used, of SIGSEGV and SIGBUS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault_address: Option<String>,
     /// What the process was started with; values that may be secrets are masked.
     pub environment: BTreeMap<String, String>,
     /// Exceptions that were on their way.
@@ -115,9 +119,26 @@ pub struct Frame {
     pub line: u32,
     pub column: u32,
     pub kind: &'static str,
-    /// Whether line and column are those of the call, or of the function's start.
+    /// Whether line and column are those of the call, or of the function's start. A native frame that is not may be a left-over of
+    /// an earlier call.
     pub exact: bool,
     pub arguments: Vec<String>,
+}
+
+impl Frame {
+    /// Of a program or a library, which is in the place of the script then.
+    #[must_use]
+    pub fn is_native(&self) -> bool {
+        self.kind == stack::NATIVE
+    }
+}
+
+impl Thread {
+    /// Whether it is in JavaScript, or in what that has called.
+    #[must_use]
+    pub fn is_in_javascript(&self) -> bool {
+        self.frames.iter().any(|frame| !frame.is_native())
+    }
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -234,6 +255,7 @@ impl Report {
             node: binary.node.clone().unwrap_or_default(),
             v8: binary.v8.clone().unwrap_or_default(),
             signal: signal(image.threads.first().map_or(0, |thread| thread.signal)),
+            fault_address: image.fault.map(|address| format!("{address:x}")),
             notes,
             ..Self::default()
         }
@@ -249,12 +271,16 @@ impl Report {
     pub(crate) fn stacks(&mut self, view: &View<'_>, redact: bool) {
         let name = |index| if index == 0 { "main".to_owned() } else { format!("thread {index}") };
         let mut words = stack::WORDS;
-        let threads = view.image.threads.iter().enumerate();
-        self.threads = threads
-            .map(|(index, thread)| Thread {
+        let threads = &view.image.threads;
+        let calls: Vec<_> = threads.iter().map(|thread| stack::calls(view, thread, &mut words)).collect();
+        let places: Vec<_> = threads.iter().map(|thread| native::places(view.image, thread)).collect();
+        let names = Names::of(view.image, &self.program, places.iter().flatten().copied());
+        let stacks = threads.iter().zip(calls).zip(places).enumerate();
+        self.threads = stacks
+            .map(|(index, ((thread, calls), places))| Thread {
                 id: thread.id,
                 name: name(index),
-                frames: stack::frames(view, thread, &mut words, redact),
+                frames: stack::frames(view, &calls, &places, &names, redact),
             })
             .collect();
     }

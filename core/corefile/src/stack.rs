@@ -1,6 +1,7 @@
 //! JavaScript's frames on the stack of a thread, known by their shape.
 
 use crate::image::Thread;
+use crate::native::{Function, Names, Place};
 use crate::objects::View;
 use crate::report::Frame;
 
@@ -10,6 +11,8 @@ const FRAMES: usize = 400;
 pub(crate) const WORDS: u64 = 1 << 24;
 const ARGUMENTS: u64 = 8;
 const STACK: u64 = 8 << 20;
+/// The kind of a frame that is not of JavaScript; its script is a program or a library.
+pub(crate) const NATIVE: &str = "native";
 
 /// A function that was called, by its frame.
 #[derive(Debug, Clone, Copy)]
@@ -39,9 +42,40 @@ impl Call {
     }
 }
 
-/// From the top down.
-pub(crate) fn frames(view: &View<'_>, thread: &Thread, words: &mut u64, redact: bool) -> Vec<Frame> {
-    calls(view, thread, words).iter().map(|call| frame(view, call, redact)).collect()
+/// From the top down: of JavaScript, and the native ones around.
+pub(crate) fn frames(
+    view: &View<'_>,
+    calls: &[Call],
+    places: &[Place],
+    names: &Names,
+    redact: bool,
+) -> Vec<Frame> {
+    let native = places.iter().enumerate().filter_map(|(index, place)| {
+        let function = names.get(place.pc)?;
+        // V8's own pieces of code between are no functions of anybody.
+        let is_call = index == 0 || function.follows_call;
+        let is_frame = is_call
+            && !function.name.starts_with("Builtins_")
+            && calls.iter().all(|call| call.fp != place.at);
+        is_frame.then(|| (place.at, native(function, !place.is_guess)))
+    });
+    let mut frames: Vec<(u64, Frame)> =
+        calls.iter().map(|call| (call.fp, frame(view, call, redact))).collect();
+    frames.extend(native);
+    frames.sort_by_key(|(at, _)| *at);
+    frames.into_iter().map(|(_, frame)| frame).collect()
+}
+
+fn native(function: &Function, exact: bool) -> Frame {
+    Frame {
+        function: function.name.clone(),
+        script: function.file.clone(),
+        line: 0,
+        column: 0,
+        kind: NATIVE,
+        exact,
+        arguments: Vec::new(),
+    }
 }
 
 /// The functions of JavaScript, from the top down.
