@@ -478,7 +478,9 @@ fn last_position(table: &[u8], steps: Steps, offset: u64) -> Option<u32> {
     if numbers.len() % 2 != 0 {
         return None;
     }
+    // The first offset is that of the function's entry, which comes before all bytecode.
     let (mut at, mut position, mut last) = (0_u64, 0_i64, None);
+    let offset = offset.saturating_add(1);
     for pair in numbers.chunks_exact(2) {
         at = at.checked_add(steps.of(pair[0]))?;
         position = position.checked_add((pair[1] >> 1).cast_signed() ^ -(pair[1] & 1).cast_signed())?;
@@ -504,8 +506,8 @@ mod tests {
         for (table, steps) in [(signed, Steps::Signed), (flagged, Steps::Flagged)] {
             let at = |offset| last_position(&table, steps, offset);
             assert_eq!(
-                [at(0), at(1), at(12), at(13), at(19)].map(Option::unwrap),
-                [1329, 1350, 1350, 1350, 1388]
+                [at(0), at(1), at(12), at(17), at(18)].map(Option::unwrap),
+                [1350, 1350, 1350, 1350, 1388]
             );
         }
         assert_eq!(last_position(&[1], Steps::Signed, 0), None);
