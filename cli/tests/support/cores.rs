@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 const HASTEN: &str = env!("CARGO_BIN_EXE_hasten");
 
-pub fn node(release: &str) -> PathBuf {
+pub(crate) fn node(release: &str) -> PathBuf {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let node = root.join(format!(".deps/nodes/node_modules/node{release}/bin/node"));
     assert!(node.exists(), "{} is missing: scripts/nodes.sh brings it", node.display());
@@ -17,7 +17,7 @@ pub fn node(release: &str) -> PathBuf {
 
 /// Runs a program with options of Node.js until a signal ends it, and returns the core file; nothing where the system puts those
 /// elsewhere.
-pub fn core_of(
+pub(crate) fn core_of(
     release: &str,
     options: &[&str],
     program: &str,
@@ -40,7 +40,7 @@ pub fn core_of(
 }
 
 /// What `hasten core` prints.
-pub fn hasten(arguments: &[&OsStr]) -> Vec<u8> {
+pub(crate) fn hasten(arguments: &[&OsStr]) -> Vec<u8> {
     let output = Command::new(HASTEN).arg("core").args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     output.stdout
