@@ -1,6 +1,7 @@
 //! `hasten core`: what a Node.js process held when it died.
 
 mod compare;
+mod sections;
 
 use std::fmt::Write as _;
 use std::fs::{OpenOptions, Permissions};
@@ -169,22 +170,36 @@ fn found(report: &Report) -> String {
 fn render(report: &Report, stack_only: bool) -> String {
     let mut text = String::new();
     let node = if report.node.is_empty() { "of an unknown release" } else { &report.node };
-    _ = writeln!(text, "Node.js {node}, {}; signal {}", report.program.display(), report.signal);
+    let v8 = if report.v8.is_empty() { String::new() } else { format!(" (V8 {})", report.v8) };
+    let fault = report.fault_address.as_ref().map_or_else(String::new, |at| format!(" at address {at}"));
+    _ = writeln!(text, "Node.js {node}{v8}, {}; signal {}{fault}", report.program.display(), report.signal);
     for note in &report.notes {
         _ = writeln!(text, "note: {note}");
     }
+    sections::thrown(&mut text, report);
     stacks(&mut text, report);
     if !stack_only {
         heap(&mut text, report);
+        sections::open(&mut text, report);
+        sections::promises(&mut text, report);
+        sections::environment(&mut text, report);
     }
     text
 }
 
-/// The threads that are in JavaScript.
+/// The threads that are in JavaScript, and the one that died.
 pub(super) fn stacks(text: &mut String, report: &Report) {
-    for thread in report.threads.iter().filter(|thread| !thread.frames.is_empty()) {
+    let threads = report.threads.iter().enumerate();
+    let shown = threads
+        .filter(|(index, thread)| *index == 0 && !thread.frames.is_empty() || thread.is_in_javascript());
+    for (_, thread) in shown {
         _ = writeln!(text, "\n{} ({}):", thread.name, thread.id);
         for frame in thread.frames.iter().take(FRAMES) {
+            if frame.is_native() {
+                let about = if frame.exact { "" } else { ", perhaps of an earlier call" };
+                _ = writeln!(text, "  {}\n      native, in {}{about}", frame.function, frame.script);
+                continue;
+            }
             let about = if frame.exact || frame.line == 0 { "" } else { " (its start)" };
             let place = match frame.script.is_empty() {
                 true => "built in".to_owned(),
@@ -215,6 +230,7 @@ fn heap(text: &mut String, report: &Report) {
     if let Some(why) = &report.refused {
         _ = writeln!(text, "      no retained sizes: {why}");
     }
+    sections::spaces(text, report);
     _ = writeln!(text, "\n{:>10} {:>14} {:>14}  constructor", "count", "bytes", "retained");
     for Entry { name, count, shallow_bytes, retained_bytes } in report.histogram.iter().take(ROWS) {
         let retained = retained_bytes.map_or_else(|| "–".to_owned(), |bytes| bytes.to_string());

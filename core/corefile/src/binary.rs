@@ -16,6 +16,8 @@ pub(crate) struct Binary {
     pub(crate) path: PathBuf,
     /// The release, such as 24.21.0, where the program tells.
     pub(crate) node: Option<String>,
+    /// The release of its V8, such as 13.6.233.17-node.53.
+    pub(crate) v8: Option<String>,
     /// `v8dbg_` constants, without the prefix.
     pub(crate) constants: HashMap<String, i64>,
 }
@@ -61,7 +63,8 @@ impl Binary {
         if !constants.contains_key("class_HeapObject__map__Map") {
             return Err(CoreError::NoSymbols { path: path.to_owned() });
         }
-        Ok(Self { path: path.to_owned(), node: release(&elf), constants })
+        let texts = elf.section_by_name(".rodata").and_then(|section| section.data().ok()).unwrap_or(&[]);
+        Ok(Self { path: path.to_owned(), node: release(texts), v8: release_of_v8(texts), constants })
     }
 }
 
@@ -106,15 +109,41 @@ fn constants(elf: &object::File<'_>) -> HashMap<String, i64> {
 }
 
 /// Each release carries the address that its headers are downloaded from.
-fn release(elf: &object::File<'_>) -> Option<String> {
+fn release(texts: &[u8]) -> Option<String> {
     const BEFORE: &[u8] = b"/download/release/v";
-    let data = elf.section_by_name(".rodata")?.data().ok()?;
-    let at = data.windows(BEFORE.len()).position(|window| window == BEFORE)? + BEFORE.len();
-    let version: Vec<u8> = data[at..]
-        .iter()
-        .copied()
-        .take(12)
-        .take_while(|&byte| byte.is_ascii_digit() || byte == b'.')
-        .collect();
-    String::from_utf8(version).ok().filter(|version| version.split('.').count() == 3)
+    let version = &texts[memchr::memmem::find(texts, BEFORE)? + BEFORE.len()..];
+    let length = version.iter().take(12).take_while(|&&byte| is_version(byte)).count();
+    let version = str::from_utf8(&version[..length]).ok()?;
+    (version.split('.').count() == 3).then(|| version.to_owned())
+}
+
+/// Four numbers, what Node.js calls its variant, and how many changes that has.
+fn release_of_v8(texts: &[u8]) -> Option<String> {
+    const VARIANT: &[u8] = b"-node.";
+    memchr::memmem::find_iter(texts, VARIANT).find_map(|at| {
+        let before = texts[..at].iter().rev().take(20).take_while(|&&byte| is_version(byte)).count();
+        let changes =
+            texts[at + VARIANT.len()..].iter().take(4).take_while(|byte| byte.is_ascii_digit()).count();
+        let version = str::from_utf8(&texts[at - before..at + VARIANT.len() + changes]).ok()?;
+        let is_whole = changes > 0 && version.split('.').filter(|part| !part.is_empty()).count() == 5;
+        is_whole.then(|| version.to_owned())
+    })
+}
+
+fn is_version(byte: u8) -> bool {
+    byte.is_ascii_digit() || byte == b'.'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_found_among_other_texts() {
+        let texts =
+            b"my-node.js\0https://nodejs.org/download/release/v24.21.0/headers\x0013.6.233.17-node.53\0";
+        assert_eq!(release(texts).as_deref(), Some("24.21.0"));
+        assert_eq!(release_of_v8(texts).as_deref(), Some("13.6.233.17-node.53"));
+        assert_eq!((release(b"/download/release/v24"), release_of_v8(b"-node.1")), (None, None));
+    }
 }

@@ -21,12 +21,17 @@ pub(crate) struct Thread {
     pub(crate) sp: u64,
     /// The frame pointer, in code that keeps one.
     pub(crate) fp: u64,
+    /// The instruction that it was at; 0 where that is not known.
+    pub(crate) pc: u64,
 }
 
 /// A part of a file that was mapped.
 #[derive(Debug, Clone)]
 pub(crate) struct MappedFile {
     pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// Where that part begins in the file.
+    pub(crate) offset: u64,
     pub(crate) path: String,
 }
 
@@ -37,6 +42,8 @@ pub(crate) struct Image<'a> {
     pub(crate) segments: Vec<Segment>,
     pub(crate) threads: Vec<Thread>,
     pub(crate) files: Vec<MappedFile>,
+    /// The address that an instruction could not use.
+    pub(crate) fault: Option<u64>,
     /// What the headers promise and the file does not hold.
     pub(crate) missing: u64,
     /// Bytes of the file that belong to no segment yet: a hostile one names the same bytes again and again.
@@ -82,6 +89,7 @@ impl<'a> Image<'a> {
             segments: Vec::new(),
             threads: Vec::new(),
             files: Vec::new(),
+            fault: None,
             missing: 0,
             left,
             live: None,
@@ -105,7 +113,18 @@ impl<'a> Image<'a> {
         files: Vec<MappedFile>,
         memory: &'a Memory,
     ) -> Self {
-        Self { bytes: &[], segments, threads, files, missing: 0, left: 0, live: Some(memory), file: None }
+        let fault = None;
+        Self {
+            bytes: &[],
+            segments,
+            threads,
+            files,
+            fault,
+            missing: 0,
+            left: 0,
+            live: Some(memory),
+            file: None,
+        }
     }
 
     fn load(&mut self, header: &Header) {
@@ -154,6 +173,7 @@ impl<'a> Image<'a> {
             let Some(body) = rest.get(data..data.saturating_add(size).min(rest.len())) else { return };
             match kind {
                 1 if body.len() >= 336 && self.threads.len() < THREADS => self.threads.push(thread(body)),
+                0x5349_4749 => self.fault = self.fault.or_else(|| fault(body)),
                 0x4649_4c45 if self.files.is_empty() => self.files = files(body),
                 _ => {}
             }
@@ -176,6 +196,11 @@ impl<'a> Image<'a> {
         let offset = segment.offset + (address - segment.start) as usize;
         let there = (segment.end - address) as usize;
         self.bytes.get(offset..offset + length.min(there)).unwrap_or(&[])
+    }
+
+    /// The part of a file that was mapped at an address.
+    pub(crate) fn file_at(&self, address: u64) -> Option<&MappedFile> {
+        self.files.iter().find(|file| (file.start..file.end).contains(&address))
     }
 
     /// The word at an address; 0 where there is none.
@@ -215,15 +240,33 @@ fn headers(bytes: &[u8]) -> impl Iterator<Item = Header> {
 /// `struct elf_prstatus`: the signal, the thread, and from 112 on the registers as ptrace orders them.
 fn thread(body: &[u8]) -> Thread {
     let register = |index: usize| word(body, 112 + index * 8);
-    Thread { id: int(body, 32).cast_signed(), signal: half(body, 12), sp: register(19), fp: register(4) }
+    Thread {
+        id: int(body, 32).cast_signed(),
+        signal: half(body, 12),
+        sp: register(19),
+        fp: register(4),
+        pc: register(16),
+    }
+}
+
+/// `siginfo_t`: the signal, and where the kernel tells it, the address.
+fn fault(body: &[u8]) -> Option<u64> {
+    const OF_MEMORY: [u32; 2] = [7, 11];
+    let is_told = body.len() >= 24 && OF_MEMORY.contains(&int(body, 0)) && int(body, 8).cast_signed() > 0;
+    is_told.then(|| word(body, 16))
 }
 
 fn files(body: &[u8]) -> Vec<MappedFile> {
     let count = (word(body, 0) as usize).min(FILES).min(body.len() / 24);
     let names = body.get(16 + count * 24..).unwrap_or(&[]).split(|&byte| byte == 0);
-    let starts = (0..count).map(|index| word(body, 16 + index * 24));
-    starts
+    // Offsets are in units that come second.
+    let unit = word(body, 8);
+    let parts = (0..count).map(|index| [0, 8, 16].map(|at| word(body, 16 + index * 24 + at)));
+    parts
         .zip(names)
-        .map(|(start, name)| MappedFile { start, path: String::from_utf8_lossy(name).into_owned() })
+        .map(|([start, end, offset], name)| {
+            let path = String::from_utf8_lossy(name).into_owned();
+            MappedFile { start, end, offset: offset.wrapping_mul(unit), path }
+        })
         .collect()
 }

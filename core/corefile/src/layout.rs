@@ -25,6 +25,7 @@ pub(crate) struct Layout {
     pub(crate) descriptors_header: u64,
     pub(crate) bytecode_header: u64,
     pub(crate) function_shared: u64,
+    pub(crate) function_context: u64,
     pub(crate) shared_name: u64,
     pub(crate) shared_script: u64,
     pub(crate) scope_first: u64,
@@ -93,6 +94,7 @@ impl Layout {
             descriptors_header: class("class_DescriptorArray__header_size")?,
             bytecode_header: class("class_BytecodeArray__data")?,
             function_shared: class("class_JSFunction__shared__")?,
+            function_context: class("class_JSFunction__context__")?,
             shared_name: class("class_SharedFunctionInfo__name_or_scope_info")?,
             shared_script: class("class_SharedFunctionInfo__raw_script")
                 .or_else(|_| class("class_SharedFunctionInfo__script_or_debug_info"))?,

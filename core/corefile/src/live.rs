@@ -108,7 +108,7 @@ impl Source {
             let Some((segment, path)) = mapping(line) else { continue };
             if path.starts_with('/') && files.last().is_none_or(|file| file.path != path) {
                 let path = format!("/proc/{pid}/root{path}");
-                files.push(MappedFile { start: segment.start, path });
+                files.push(MappedFile { start: segment.start, end: segment.end, offset: 0, path });
             }
             match segments.last_mut() {
                 // A page of V8's heap has parts with different permissions.
@@ -124,6 +124,7 @@ impl Source {
             signal: 0,
             sp: thread.stack_pointer,
             fp: thread.frame_pointer,
+            pc: 0,
         });
         let memory = Memory::of(file, &segments);
         Ok(Self { segments, files, threads: threads.collect(), memory })

@@ -69,7 +69,7 @@ impl<'a> View<'a> {
         })
     }
 
-    fn is(&self, tagged: u64, name: &str) -> bool {
+    pub(crate) fn is(&self, tagged: u64, name: &str) -> bool {
         self.map(tagged).is_some_and(|map| self.layout.name(map.kind) == name)
     }
 
@@ -81,7 +81,7 @@ impl<'a> View<'a> {
     }
 
     /// A string that goes to a terminal: it may hold anything, and what controls one is escaped.
-    fn name(&self, tagged: u64, limit: usize) -> Option<String> {
+    pub(crate) fn name(&self, tagged: u64, limit: usize) -> Option<String> {
         let text = self.text(tagged, limit)?;
         if !text.contains(char::is_control) {
             return Some(text);
@@ -162,7 +162,7 @@ impl<'a> View<'a> {
     fn start(&self, shared: u64) -> Option<u32> {
         let scope = self.field(shared, self.layout.shared_name);
         if !self.is(scope, "SCOPE_INFO") {
-            return None;
+            return self.start_of_uncompiled(shared);
         }
         let smi = |word: u64| (word as u32 == 0).then_some((word >> 32) as u32);
         if self.layout.scope_first == 5 {
@@ -174,6 +174,16 @@ impl<'a> View<'a> {
             let end = smi(self.field(scope, 16 + 8 * index))?;
             (start < end).then_some(start)
         })
+    }
+
+    /// A function that was never called has no scope yet, and data that names its place.
+    fn start_of_uncompiled(&self, shared: u64) -> Option<u32> {
+        let data = (8..40).step_by(8).map(|at| self.field(shared, at));
+        let is_data = |tagged: &u64| {
+            self.map(*tagged).is_some_and(|map| self.layout.name(map.kind).starts_with("UNCOMPILED_DATA"))
+        };
+        let data = data.into_iter().find(is_data)?;
+        Some(int(self.image.at(data - 1 + 16, 4), 0))
     }
 
     /// Script, line and column of a position, or of a function's start.
@@ -389,18 +399,29 @@ impl<'a> View<'a> {
     }
 
     /// The last source position at or before an offset of bytecode.
-    /// Node 26 encodes them in another way, which is not read yet.
     pub(crate) fn position(&self, bytecode: u64, offset: u64) -> Option<u32> {
-        if self.layout.major >= 26 {
-            return None;
-        }
+        let steps = if self.layout.major >= 26 { Steps::Flagged } else { Steps::Signed };
         [24, 32, 40, 48, 56].into_iter().find_map(|field| {
             let table = self.field(bytecode, field);
             if !self.is(table, "BYTE_ARRAY") && !self.is(table, "TRUSTED_BYTE_ARRAY") {
                 return None;
             }
             let length = (self.field(table, 8) >> 32) as usize;
-            last_position(self.image.at(table + 15, length), offset)
+            last_position(self.image.at(table + 15, length), steps, offset)
+        })
+    }
+
+    /// The bytecode of a function, by its shared part; baseline and interpreter data lead to it.
+    pub(crate) fn bytecode(&self, shared: u64) -> Option<u64> {
+        let within = |tagged: u64| {
+            let words = (8..64).step_by(8).map(|at| self.field(tagged, at));
+            words.into_iter().find(|&word| self.is_bytecode(word))
+        };
+        let data: Vec<u64> = (8..40).step_by(8).map(|at| self.field(shared, at)).collect();
+        let direct = data.iter().copied().find(|&word| self.is_bytecode(word));
+        direct.or_else(|| {
+            let of_code = |&word: &u64| self.is(word, "INTERPRETER_DATA") || self.is(word, "CODE");
+            data.iter().copied().filter(|word| of_code(word)).find_map(within)
         })
     }
 
@@ -424,33 +445,72 @@ struct Units {
     parts: u32,
 }
 
-/// Pairs of differences, in zigzag code: an offset, whose sign tells statements from
-/// expressions, and a position times two, plus two.
-fn last_position(table: &[u8], offset: u64) -> Option<u32> {
+/// How a table of positions tells a step from one offset of bytecode to the next, and a statement from an expression.
+#[derive(Debug, Clone, Copy)]
+enum Steps {
+    /// Above one bit, the sign, which tells.
+    Signed,
+    /// Since V8 14: above two bits, of which the lower one tells.
+    Flagged,
+}
+
+impl Steps {
+    fn of(self, number: u64) -> u64 {
+        match self {
+            Self::Flagged => number >> 2,
+            Self::Signed => number >> 1,
+        }
+    }
+}
+
+/// Pairs of differences: of an offset, and of a position times two, plus two, in zigzag code.
+fn last_position(table: &[u8], steps: Steps, offset: u64) -> Option<u32> {
     let mut numbers = Vec::new();
     let (mut number, mut shift) = (0_u64, 0);
     for &byte in table {
         number |= u64::from(byte & 0x7f).checked_shl(shift)?;
         shift += 7;
         if byte & 0x80 == 0 {
-            numbers.push((number >> 1).cast_signed() ^ -(number & 1).cast_signed());
+            numbers.push(number);
             (number, shift) = (0, 0);
         }
     }
     if numbers.len() % 2 != 0 {
         return None;
     }
-    let (mut at, mut position, mut last) = (0_i64, 0_i64, None);
+    // The first offset is that of the function's entry, which comes before all bytecode.
+    let (mut at, mut position, mut last) = (0_u64, 0_i64, None);
+    let offset = offset.saturating_add(1);
     for pair in numbers.chunks_exact(2) {
-        let step = if pair[0] < 0 { !pair[0] } else { pair[0] };
-        at = at.checked_add(step)?;
-        position = position.checked_add(pair[1])?;
+        at = at.checked_add(steps.of(pair[0]))?;
+        position = position.checked_add((pair[1] >> 1).cast_signed() ^ -(pair[1] & 1).cast_signed())?;
         if position < 0 || position & 1 != 0 {
             return None;
         }
-        if at <= offset.cast_signed() {
+        if at <= offset {
             last = u32::try_from((position >> 1) - 1).ok();
         }
     }
     last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of one function, as Node 24 and Node 26 keep it.
+    #[test]
+    fn positions_are_told_by_both_kinds_of_steps() {
+        let signed = [1, 0xc8, 0x29, 2, 0x54, 25, 0, 12, 0x98, 1];
+        let flagged = [2, 0xc8, 0x29, 7, 0x54, 50, 0, 27, 0x98, 1];
+        for (table, steps) in [(signed, Steps::Signed), (flagged, Steps::Flagged)] {
+            let at = |offset| last_position(&table, steps, offset);
+            assert_eq!(
+                [at(0), at(1), at(12), at(17), at(18)].map(Option::unwrap),
+                [1350, 1350, 1350, 1350, 1388]
+            );
+        }
+        assert_eq!(last_position(&[1], Steps::Signed, 0), None);
+        assert_eq!(last_position(&[0x80; 12], Steps::Signed, 0), None);
+    }
 }

@@ -10,6 +10,8 @@ use serde::Serialize;
 use crate::holders::Suspect;
 use crate::paths::Step;
 use crate::report::{Frame, Report};
+use crate::spaces::IsolateHeap;
+use crate::thrown::Thrown;
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
@@ -52,7 +54,10 @@ struct Page<'a> {
     about: Vec<String>,
     notes: &'a [String],
     tiles: Vec<Tile>,
+    thrown: &'a [Thrown],
     threads: Vec<Thread<'a>>,
+    isolates: Vec<Isolate<'a>>,
+    waits: Vec<Waits>,
     suspects: Vec<Card<'a>>,
     retainers: Vec<Held<'a>>,
     histogram: Vec<Row<'a>>,
@@ -72,6 +77,27 @@ struct Thread<'a> {
     name: String,
     frames: Vec<&'a Frame>,
     more: usize,
+}
+
+#[derive(Serialize)]
+struct Isolate<'a> {
+    about: String,
+    spaces: Vec<SpaceRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct SpaceRow<'a> {
+    name: &'a str,
+    size: String,
+    used: String,
+    alive: String,
+}
+
+/// What had been begun and was not at its end, of one kind.
+#[derive(Serialize)]
+struct Waits {
+    title: String,
+    lines: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -113,7 +139,10 @@ impl<'a> Page<'a> {
             about: vec![format!("Node.js {node}, {}; signal {}", report.program.display(), report.signal)],
             notes: &report.notes,
             tiles: tiles(report),
+            thrown: &report.thrown,
             threads: threads(report),
+            isolates: report.isolates.iter().take(THREADS).map(Isolate::of).collect(),
+            waits: waits(report),
             suspects: report
                 .suspects
                 .iter()
@@ -142,8 +171,11 @@ impl<'a> Page<'a> {
 }
 
 fn headline(report: &Report) -> String {
-    let place =
-        report.threads.iter().flat_map(|thread| &thread.frames).find(|frame| !frame.script.is_empty());
+    let place = report
+        .threads
+        .iter()
+        .flat_map(|thread| &thread.frames)
+        .find(|frame| !frame.is_native() && !frame.script.is_empty());
     let at = place.map_or_else(String::new, |frame| format!(" in {}", frame.function));
     let what = if report.signal.starts_with("none") { "Alive" } else { &report.signal };
     match report.histogram.first() {
@@ -168,7 +200,7 @@ fn tiles(report: &Report) -> Vec<Tile> {
 }
 
 fn threads(report: &Report) -> Vec<Thread<'_>> {
-    let with_frames = report.threads.iter().filter(|thread| !thread.frames.is_empty());
+    let with_frames = report.threads.iter().filter(|thread| thread.is_in_javascript());
     with_frames
         .take(THREADS)
         .map(|thread| Thread {
@@ -177,6 +209,68 @@ fn threads(report: &Report) -> Vec<Thread<'_>> {
             more: thread.frames.len().saturating_sub(FRAMES),
         })
         .collect()
+}
+
+impl<'a> Isolate<'a> {
+    fn of(isolate: &'a IsolateHeap) -> Self {
+        let limit = isolate.limit_bytes.map_or_else(|| "a limit that was not found".to_owned(), size);
+        Self {
+            about: format!("old generation: {} of {limit}", size(isolate.old_generation_bytes)),
+            spaces: isolate
+                .spaces
+                .iter()
+                .map(|space| SpaceRow {
+                    name: &space.name,
+                    size: size(space.size_bytes),
+                    used: size(space.used_bytes),
+                    alive: size(space.live_bytes),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// Handles, timers and functions at an `await`.
+fn waits(report: &Report) -> Vec<Waits> {
+    let mut parts = Vec::new();
+    let place = |script: &str, line: u32, column: u32| match script {
+        "" => "built in".to_owned(),
+        script => format!("{script}:{line}:{column}"),
+    };
+    for event_loop in report.loops.iter().take(THREADS) {
+        let active = event_loop.handles.iter().filter(|handle| handle.active && handle.referenced);
+        let lines = active.take(FRAMES).map(|handle| {
+            let fd = handle.fd.map_or_else(String::new, |fd| format!(" fd {fd}"));
+            format!("{}{fd}  {}", handle.kind, handle.about)
+        });
+        let active: u64 = event_loop.active.values().sum();
+        let title =
+            format!("event loop ({}): {active} handles, {} requests", event_loop.thread, event_loop.requests);
+        parts.push(Waits { title, lines: lines.collect() });
+    }
+    let (timers, promises) = (&report.timers, &report.promises);
+    if timers.timeouts + timers.immediates > 0 {
+        let lines = timers.groups.iter().map(|group| {
+            let every = if group.repeats { "every" } else { "after" };
+            let place = place(&group.script, group.line, group.column);
+            format!("{:>8} {every} {} ms: {} ({place})", group.count, group.after_ms, group.function)
+        });
+        let title = format!("timers: {} timeouts, {} immediates", timers.timeouts, timers.immediates);
+        parts.push(Waits { title, lines: lines.collect() });
+    }
+    if promises.suspended > 0 {
+        let lines = promises.stacks.iter().flat_map(|stack| {
+            stack.frames.iter().enumerate().map(move |(index, frame)| {
+                let count = if index == 0 { stack.count.to_string() } else { String::new() };
+                let place = place(&frame.script, frame.line, frame.column);
+                format!("{count:>8} {} {} ({place})", frame.kind, frame.function)
+            })
+        });
+        let title =
+            format!("{} functions at an await, {} promises pending", promises.suspended, promises.pending);
+        parts.push(Waits { title, lines: lines.collect() });
+    }
+    parts
 }
 
 fn rows(report: &Report) -> Vec<Row<'_>> {

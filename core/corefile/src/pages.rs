@@ -23,6 +23,8 @@ pub(crate) struct Page {
     pub(crate) flags: u64,
     /// V8's heap that the page belongs to; 0 if it belongs to none.
     pub(crate) heap: u64,
+    /// V8's space that it belongs to; 0 for those that are only read.
+    pub(crate) owner: u64,
     /// Where `start` is in the file.
     pub(crate) offset: usize,
     /// The number of the first word, counted over all pages.
@@ -64,6 +66,14 @@ impl Pages {
         Some(pages)
     }
 
+    /// The heaps that pages belong to, by their addresses.
+    pub(crate) fn heaps(&self) -> Vec<u64> {
+        let mut heaps: Vec<u64> = self.list.iter().map(|page| page.heap).filter(|&heap| heap != 0).collect();
+        heaps.sort_unstable();
+        heaps.dedup();
+        heaps
+    }
+
     fn hint(&mut self) {
         let mut page = 0;
         for number in (0..self.words).step_by(1 << HINT_BITS) {
@@ -76,7 +86,7 @@ impl Pages {
 
     /// Adds a page and returns where the next one can begin; nothing if there are too many.
     fn add(&mut self, base: u64, area: Area, segment: &crate::image::Segment) -> Option<u64> {
-        let Area { start, end: promised, flags, heap } = area;
+        let Area { start, end: promised, flags, heap, owner } = area;
         let end = promised.min(segment.end & !7);
         self.missing += promised.saturating_sub(end.max(start));
         let next = end.max(base + 1).next_multiple_of(PAGE);
@@ -85,7 +95,7 @@ impl Pages {
         }
         let index = u32::try_from(self.list.len()).ok()?;
         let offset = segment.offset + (start - segment.start) as usize;
-        self.list.push(Page { start, end, flags, heap, offset, first_word: self.words });
+        self.list.push(Page { start, end, flags, heap, owner, offset, first_word: self.words });
         // Whole words of bits for each page.
         let words = u32::try_from((end - start) / 8).ok()?.checked_next_multiple_of(64)?;
         self.words = self.words.checked_add(words)?;
@@ -185,6 +195,7 @@ struct Area {
     end: u64,
     flags: u64,
     heap: u64,
+    owner: u64,
 }
 
 /// If a page of V8 begins here.
@@ -200,7 +211,7 @@ fn header(image: &Image<'_>, base: u64) -> Option<Area> {
         && at(4) - base <= at(0)
         && at(1) >> 32 == 0
     {
-        return Some(Area { start: at(3), end: at(4), flags: at(1), heap: at(2) });
+        return Some(Area { start: at(3), end: at(4), flags: at(1), heap: at(2), owner: at(8) });
     }
     // Node 22: flags, itself, size, heap, start, end.
     if at(1) == base
@@ -210,7 +221,7 @@ fn header(image: &Image<'_>, base: u64) -> Option<Area> {
         && at(4) < at(5)
         && at(5) - base <= at(2)
     {
-        return Some(Area { start: at(4), end: at(5), flags: at(0), heap: at(3) });
+        return Some(Area { start: at(4), end: at(5), flags: at(0), heap: at(3), owner: at(9) });
     }
     // Node 24 and 26: flags, and the rest elsewhere: itself, size, …, size, end, heap, start.
     if at(0) == 0 || at(0) >> 32 != 0 {
@@ -219,7 +230,7 @@ fn header(image: &Image<'_>, base: u64) -> Option<Area> {
     let bytes = image.at(at(1), 96);
     let at2 = |index: usize| word(bytes, index * 8);
     let fits = begins(at2(9)) && at2(9) < at2(7) && at2(6) >= at2(7) - base - 1 && at2(7) - base < LARGEST;
-    fits.then(|| Area { start: at2(9), end: at2(7), flags: at(0), heap: at2(8) })
+    fits.then(|| Area { start: at2(9), end: at2(7), flags: at(0), heap: at2(8), owner: at2(10) })
 }
 
 /// Addresses need no more mixing than a multiplication.

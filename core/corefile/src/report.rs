@@ -14,14 +14,21 @@ use crate::graph::{Graph, in_a_table};
 use crate::holders::{Holders, Suspect, TreeBox};
 use crate::image::Image;
 use crate::layout::{InstanceType, Layout};
+use crate::loops::{self, EventLoop};
 use crate::maps::NONE;
+use crate::native::{self, Names};
 use crate::objects::View;
 use crate::packed;
 use crate::pages::Pages;
 use crate::paths::{Paths, Step};
+use crate::promises::{self, Promises};
 use crate::references::References;
+use crate::roots;
 use crate::snapshot::Export;
+use crate::spaces::{self, IsolateHeap};
 use crate::stack;
+use crate::thrown::{self, Thrown};
+use crate::timers::{self, Timers};
 use crate::walk::{Objects, Walker};
 
 /// Below this share of the heap, sizes that depend on all references would be guesses.
@@ -56,11 +63,22 @@ pub struct Report {
     pub file: PathBuf,
     pub program: PathBuf,
     pub node: String,
+    pub v8: String,
     pub signal: String,
+    /// The address that could not be used, of SIGSEGV and SIGBUS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault_address: Option<String>,
     /// What the process was started with; values that may be secrets are masked.
     pub environment: BTreeMap<String, String>,
+    /// Exceptions that were on their way.
+    pub thrown: Vec<Thrown>,
     pub threads: Vec<Thread>,
+    pub loops: Vec<EventLoop>,
+    pub timers: Timers,
+    pub promises: Promises,
     pub heap: Heap,
+    /// By space, the heap of each isolate.
+    pub isolates: Vec<IsolateHeap>,
     pub histogram: Vec<Entry>,
     pub retainers: Vec<Retainer>,
     pub suspects: Vec<Suspect>,
@@ -101,9 +119,26 @@ pub struct Frame {
     pub line: u32,
     pub column: u32,
     pub kind: &'static str,
-    /// Whether line and column are those of the call, or of the function's start.
+    /// Whether line and column are those of the call, or of the function's start. A native frame that is not may be a left-over of
+    /// an earlier call.
     pub exact: bool,
     pub arguments: Vec<String>,
+}
+
+impl Frame {
+    /// Of a program or a library, which is in the place of the script then.
+    #[must_use]
+    pub fn is_native(&self) -> bool {
+        self.kind == stack::NATIVE
+    }
+}
+
+impl Thread {
+    /// Whether it is in JavaScript, or in what that has called.
+    #[must_use]
+    pub fn is_in_javascript(&self) -> bool {
+        self.frames.iter().any(|frame| !frame.is_native())
+    }
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -192,12 +227,11 @@ impl Core {
         report.environment = environment::of(image, options.redact).into_iter().collect();
         let mut walker = Walker::new(image, &pages, &layout);
         if options.stack_only {
-            let view = View::new(image, &pages, &layout, &walker.maps);
-            report.stacks(&view, options.redact);
+            report.happened(&View::new(image, &pages, &layout, &walker.maps), options.redact);
             return Ok(report);
         }
         let objects = walker.walk()?;
-        report.stacks(&View::new(image, &pages, &layout, &walker.maps), options.redact);
+        report.happened(&View::new(image, &pages, &layout, &walker.maps), options.redact);
         report.heap(&walker, &objects, options)?;
         Ok(report)
     }
@@ -219,21 +253,34 @@ impl Report {
             file: path.to_owned(),
             program: binary.path.clone(),
             node: binary.node.clone().unwrap_or_default(),
+            v8: binary.v8.clone().unwrap_or_default(),
             signal: signal(image.threads.first().map_or(0, |thread| thread.signal)),
+            fault_address: image.fault.map(|address| format!("{address:x}")),
             notes,
             ..Self::default()
         }
     }
 
+    /// What the process was doing.
+    fn happened(&mut self, view: &View<'_>, redact: bool) {
+        self.stacks(view, redact);
+        self.thrown = thrown::of(view, &roots::isolates(view.image, view.pages), redact);
+        self.loops = loops::of(view, redact);
+    }
+
     pub(crate) fn stacks(&mut self, view: &View<'_>, redact: bool) {
         let name = |index| if index == 0 { "main".to_owned() } else { format!("thread {index}") };
         let mut words = stack::WORDS;
-        let threads = view.image.threads.iter().enumerate();
-        self.threads = threads
-            .map(|(index, thread)| Thread {
+        let threads = &view.image.threads;
+        let calls: Vec<_> = threads.iter().map(|thread| stack::calls(view, thread, &mut words)).collect();
+        let places: Vec<_> = threads.iter().map(|thread| native::places(view.image, thread)).collect();
+        let names = Names::of(view.image, &self.program, places.iter().flatten().copied());
+        let stacks = threads.iter().zip(calls).zip(places).enumerate();
+        self.threads = stacks
+            .map(|(index, ((thread, calls), places))| Thread {
                 id: thread.id,
                 name: name(index),
-                frames: stack::frames(view, thread, &mut words, redact),
+                frames: stack::frames(view, &calls, &places, &names, redact),
             })
             .collect();
     }
@@ -259,7 +306,9 @@ impl Report {
         self.refused = self.refusal(&graph);
         let retained = live.retained(&objects.sizes);
         self.heap = totals(&view, objects, &live, walker.stale);
+        self.isolates = Self::by_space(&view, objects, &live);
         let names = names(&view, objects);
+        self.waits(&view, objects, &live, &names);
         let told = self.refused.is_none();
         self.histogram = histogram(objects, &live, &names, told.then_some(&*retained));
         if told {
@@ -288,6 +337,30 @@ impl Report {
             export.write(path).map_err(|error| CoreError::Write { path: path.to_owned(), error })?;
         }
         Ok(())
+    }
+
+    /// What had been begun, and was not at its end: promises and timers.
+    fn waits(&mut self, view: &View<'_>, objects: &Objects, live: &Dominators, names: &[String]) {
+        let is_alive = |object: u32| live.numbers[object as usize] != NONE;
+        self.promises = promises::of(view, objects, is_alive);
+        let mut timers = timers::Collector::default();
+        let is_timer: Vec<bool> = names.iter().map(|name| name == "Timeout" || name == "Immediate").collect();
+        for object in 0..objects.len() {
+            let map = objects.maps[object] as usize;
+            if is_timer[map] && is_alive(object as u32) {
+                timers.add(view, &names[map], view.pages.address(objects.words[object]) + 1);
+            }
+        }
+        self.timers = timers.finish(view);
+    }
+
+    fn by_space(view: &View<'_>, objects: &Objects, live: &Dominators) -> Vec<IsolateHeap> {
+        let is_used = |map: u32| {
+            let name = view.layout.name(view.maps.list[map as usize].kind);
+            !["FREE_SPACE", "FREE_SPACE_IN_WORDS", "FILLER"].contains(&name)
+        };
+        let is_alive = |object: u32| live.numbers[object as usize] != NONE;
+        spaces::of(view.image, view.pages, view.layout, objects, is_used, is_alive)
     }
 
     /// The ways from a root to the object that was asked for, and to the largest for the page.

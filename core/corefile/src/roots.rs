@@ -83,15 +83,10 @@ impl Roots {
 /// Finds the roots of every isolate that has pages.
 pub(crate) fn find(walker: &Walker<'_>, objects: &Objects) -> Roots {
     let mut roots = Roots::default();
-    let mut heaps: Vec<u64> =
-        walker.pages.list.iter().map(|page| page.heap).filter(|&heap| heap != 0).collect();
-    heaps.sort_unstable();
-    heaps.dedup();
-    for heap in heaps {
-        let Some(isolate) = Isolate::of(walker.image, walker.pages, heap) else { continue };
+    for isolate in isolates(walker.image, walker.pages) {
         roots.isolates += 1;
         Finder { image: walker.image, pages: walker.pages, objects, isolate, found: &mut roots }.all();
-        for part in chains::parts(walker.image, walker.layout, (isolate.start, heap)) {
+        for part in chains::parts(walker.image, walker.layout, (isolate.start, isolate.heap)) {
             let words = walker.image.at(part.start, (part.end - part.start) as usize).chunks_exact(8);
             let held = words.map(|bytes| objects.of(walker.pages, word(bytes, 0)));
             roots.list.extend(held.filter(|&object| object != NONE).map(|object| (object, Holder::Stack)));
@@ -108,15 +103,21 @@ pub(crate) fn find(walker: &Walker<'_>, objects: &Objects) -> Roots {
     roots
 }
 
+/// An isolate of V8, with its heap inside.
 #[derive(Debug, Clone, Copy)]
-struct Isolate {
-    start: u64,
-    heap: u64,
-    end: u64,
+pub(crate) struct Isolate {
+    pub(crate) start: u64,
+    pub(crate) heap: u64,
+    pub(crate) end: u64,
     /// Where its global handles are.
     globals: u64,
     /// The blocks of those.
     space: u64,
+}
+
+/// The isolate of each heap that pages belong to.
+pub(crate) fn isolates(image: &Image<'_>, pages: &Pages) -> Vec<Isolate> {
+    pages.heaps().into_iter().filter_map(|heap| Isolate::of(image, pages, heap)).collect()
 }
 
 impl Isolate {
