@@ -18,6 +18,8 @@ pub(crate) struct Binary {
     pub(crate) node: Option<String>,
     /// `v8dbg_` constants, without the prefix.
     pub(crate) constants: HashMap<String, i64>,
+    /// Where in a heap its state is, for a program that tells.
+    pub(crate) heap_state: Option<u64>,
 }
 
 impl Binary {
@@ -61,7 +63,7 @@ impl Binary {
         if !constants.contains_key("class_HeapObject__map__Map") {
             return Err(CoreError::NoSymbols { path: path.to_owned() });
         }
-        Ok(Self { path: path.to_owned(), node: release(&elf), constants })
+        Ok(Self { path: path.to_owned(), node: release(&elf), constants, heap_state: heap_state(&elf) })
     }
 }
 
@@ -105,6 +107,30 @@ fn constants(elf: &object::File<'_>) -> HashMap<String, i64> {
     constants
 }
 
+/// No `v8dbg_` symbol tells where a heap keeps whether it is being collected. The function that sets it does nothing else.
+fn heap_state(elf: &object::File<'_>) -> Option<u64> {
+    const SETTER: &str = "_ZN2v88internal4Heap10SetGCStateENS1_9HeapStateE";
+    let mut symbols = elf.symbols().chain(elf.dynamic_symbols());
+    let setter = symbols.find(|symbol| symbol.name() == Ok(SETTER) && symbol.is_definition())?;
+    let section = elf.section_by_index(setter.section_index()?).ok()?;
+    stored_at(section.data_range(setter.address(), SETTER_SIZE).ok()??)
+}
+
+const SETTER_SIZE: u64 = 20;
+
+/// Of `mov [rdi + offset], esi` and a return: the offset. Builds differ in what is around it.
+fn stored_at(code: &[u8]) -> Option<u64> {
+    const LANDING: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
+    const FRAME: &[u8] = &[0x55, 0x48, 0x89, 0xe5];
+    let code = code.strip_prefix(LANDING).unwrap_or(code);
+    let (code, end): (_, &[u8]) = match code.strip_prefix(FRAME) {
+        Some(body) => (body, &[0x5d, 0xc3]),
+        None => (code, &[0xc3]),
+    };
+    let (offset, rest) = code.strip_prefix(&[0x89, 0xb7])?.split_first_chunk()?;
+    rest.starts_with(end).then(|| u64::from(u32::from_le_bytes(*offset)))
+}
+
 /// Each release carries the address that its headers are downloaded from.
 fn release(elf: &object::File<'_>) -> Option<String> {
     const BEFORE: &[u8] = b"/download/release/v";
@@ -117,4 +143,23 @@ fn release(elf: &object::File<'_>) -> Option<String> {
         .take_while(|&byte| byte.is_ascii_digit() || byte == b'.')
         .collect();
     String::from_utf8(version).ok().filter(|version| version.split('.').count() == 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_is_where_its_setter_stores_it() {
+        let store = [0x89, 0xb7, 0x28, 0x02, 0, 0];
+        let code = |before: &[u8], after: &[u8]| [before, &store, after].concat();
+        // Node 24, 26, and a build with landing pads.
+        assert_eq!(stored_at(&code(&[], &[0xc3, 0x66])), Some(0x228));
+        assert_eq!(stored_at(&code(&[0x55, 0x48, 0x89, 0xe5], &[0x5d, 0xc3])), Some(0x228));
+        assert_eq!(stored_at(&code(&[0xf3, 0x0f, 0x1e, 0xfa], &[0xc3])), Some(0x228));
+        // It does something else as well.
+        assert_eq!(stored_at(&code(&[], &[0x31, 0xc0, 0xc3])), None);
+        assert_eq!(stored_at(&code(&[0x55, 0x48, 0x89, 0xe5], &[0xc3])), None);
+        assert_eq!(stored_at(&store), None);
+    }
 }

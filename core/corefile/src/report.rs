@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::binary::Binary;
 use crate::bits::Bits;
+use crate::collection;
 use crate::dominators::Dominators;
 use crate::environment;
 use crate::error::CoreError;
@@ -198,6 +199,7 @@ impl Core {
         }
         let objects = walker.walk()?;
         report.stacks(&View::new(image, &pages, &layout, &walker.maps), options.redact);
+        report.notes.extend(collection::note(image, &pages, &layout));
         report.heap(&walker, &objects, options)?;
         Ok(report)
     }

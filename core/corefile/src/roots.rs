@@ -83,12 +83,8 @@ impl Roots {
 /// Finds the roots of every isolate that has pages.
 pub(crate) fn find(walker: &Walker<'_>, objects: &Objects) -> Roots {
     let mut roots = Roots::default();
-    let mut heaps: Vec<u64> =
-        walker.pages.list.iter().map(|page| page.heap).filter(|&heap| heap != 0).collect();
-    heaps.sort_unstable();
-    heaps.dedup();
-    for heap in heaps {
-        let Some(isolate) = Isolate::of(walker.image, walker.pages, heap) else { continue };
+    for isolate in isolates(walker.image, walker.pages) {
+        let heap = isolate.heap;
         roots.isolates += 1;
         Finder { image: walker.image, pages: walker.pages, objects, isolate, found: &mut roots }.all();
         for part in chains::parts(walker.image, walker.layout, (isolate.start, heap)) {
@@ -108,10 +104,18 @@ pub(crate) fn find(walker: &Walker<'_>, objects: &Objects) -> Roots {
     roots
 }
 
+/// Those that have pages, and are proven.
+pub(crate) fn isolates(image: &Image<'_>, pages: &Pages) -> impl Iterator<Item = Isolate> {
+    let mut heaps: Vec<u64> = pages.list.iter().map(|page| page.heap).filter(|&heap| heap != 0).collect();
+    heaps.sort_unstable();
+    heaps.dedup();
+    heaps.into_iter().filter_map(move |heap| Isolate::of(image, pages, heap))
+}
+
 #[derive(Debug, Clone, Copy)]
-struct Isolate {
+pub(crate) struct Isolate {
     start: u64,
-    heap: u64,
+    pub(crate) heap: u64,
     end: u64,
     /// Where its global handles are.
     globals: u64,

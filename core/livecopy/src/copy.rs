@@ -4,20 +4,34 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Error, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::error::LiveError;
 use crate::image::CoreFile;
 use crate::limits::{self, Memory};
 use crate::packed::Packer;
-use crate::space;
+use crate::space::{self, Mapping};
 use crate::stopped::{Pause, Stopped};
 use crate::trace::Thread;
+
+/// So long a process is waited for to be at rest. Then it is copied as it is: one that is short of memory may have no other moment.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked at meanwhile, while it runs.
+const LOOK: Duration = Duration::from_micros(100);
+/// Mappings come and go; what is known of them is as good as new for so long.
+const FRESH: Duration = Duration::from_millis(250);
 
 /// What was written.
 #[derive(Debug)]
 pub struct Written {
     pub pause: Pause,
+    /// How often it was stopped: once, if it was at rest.
+    pub stops: u32,
+    /// What it was in the middle of, if it was never at rest.
+    pub amid: Option<&'static str>,
+    /// From the first look to the stop that the copy was made in.
+    pub waited: Duration,
     /// Bytes of memory that the file has, and of the file.
     pub memory: u64,
     pub file: u64,
@@ -27,13 +41,17 @@ pub struct Written {
 
 /// Writes a core file, packed with zstd and readable for its owner only, of a process that goes on running.
 ///
+/// `busy` says what the process is in the middle of, if a copy would not be whole now. It is asked while the process runs, and again
+/// when it stands still.
+///
 /// # Errors
 ///
 /// The process may not be traced, is none that can be copied, or there is not enough of memory or disk. It goes on in each case.
-pub fn snapshot(pid: i32, out: &Path) -> Result<Written, LiveError> {
+pub fn snapshot(pid: i32, out: &Path, busy: impl Fn() -> Option<&'static str>) -> Result<Written, LiveError> {
     let system = |what: &'static str| move |error| LiveError::System { pid, what, error };
     check(pid)?;
-    let before = space::with_flags(pid).map_err(|error| denied(pid, error))?;
+    // Whether it may be traced comes before what the copy needs.
+    File::open(format!("/proc/{pid}/mem")).map_err(|error| denied(pid, error))?;
     let resident = limits::resident(pid);
     let memory = Memory::of(pid);
     memory.enough(pid, resident)?;
@@ -41,13 +59,13 @@ pub fn snapshot(pid: i32, out: &Path) -> Result<Written, LiveError> {
     let write = |error| LiveError::Write { path: out.to_owned(), error };
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(out).map_err(write)?;
     let guard = Unfinished(Some(out));
-    let mut stopped = Stopped::all(pid)?;
-    let copy = stopped.copy(&before)?;
-    let (pause, threads) = stopped.go_on();
+    let mut rest = Rest::of(pid, busy)?;
+    let copy = rest.stopped.copy(&rest.mappings)?;
+    let (pause, threads) = rest.stopped.go_on();
     let started = Instant::now();
     // If memory runs out, it is the copy that ends.
     let _ = fs::write(format!("/proc/{}/oom_score_adj", copy.0), "1000");
-    let mappings = space::now(copy.0, &before).map_err(system("the copy's mappings"))?;
+    let mappings = space::now(copy.0, &rest.mappings).map_err(system("the copy's mappings"))?;
     let core = CoreFile::of(copy.0, &threads, &mappings, &memory).map_err(system("the copy's memory"))?;
     let mut to = Packer::new(BufWriter::with_capacity(1 << 20, file)).map_err(write)?;
     let written = core.write(&mut to).and_then(|present| Ok((present, to.finish()?)));
@@ -58,7 +76,46 @@ pub fn snapshot(pid: i32, out: &Path) -> Result<Written, LiveError> {
     })?;
     guard.keep();
     let file = to.get_ref().metadata().map_or(0, |metadata| metadata.len());
-    Ok(Written { pause, memory: present, file, took: started.elapsed() })
+    Ok(Written {
+        pause: rest.before + pause,
+        stops: rest.stops,
+        amid: rest.amid,
+        waited: rest.waited,
+        memory: present,
+        file,
+        took: started.elapsed(),
+    })
+}
+
+/// A process that stands still, at rest if it ever was.
+struct Rest {
+    stopped: Stopped,
+    mappings: Vec<Mapping>,
+    amid: Option<&'static str>,
+    waited: Duration,
+    stops: u32,
+    /// How long it stood in the stops that were too late.
+    before: Pause,
+}
+
+impl Rest {
+    fn of(pid: i32, busy: impl Fn() -> Option<&'static str>) -> Result<Self, LiveError> {
+        let (since, mut stops, mut before) = (Instant::now(), 0, Pause::default());
+        loop {
+            let mappings = space::with_flags(pid).map_err(|error| denied(pid, error))?;
+            let known = Instant::now();
+            while busy().is_some() && known.elapsed() < FRESH {
+                sleep(LOOK);
+            }
+            let stopped = Stopped::all(pid)?;
+            stops += 1;
+            let (amid, waited) = (busy(), since.elapsed());
+            if amid.is_none() || waited > PATIENCE {
+                return Ok(Self { stopped, mappings, amid, waited, stops, before });
+            }
+            before = before + stopped.go_on().0;
+        }
+    }
 }
 
 /// A thread as it stands.
@@ -148,5 +205,49 @@ fn why_denied(pid: i32) -> String {
         "2" => ": kernel.yama.ptrace_scope is 2, which allows it to root only".to_owned(),
         "3" => ": kernel.yama.ptrace_scope is 3, which allows it to nobody until the next boot".to_owned(),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    struct Sleeper(Child);
+
+    impl Drop for Sleeper {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    /// A copy of a process that is busy at the first so many looks.
+    fn copied(looks: u32) -> Written {
+        let sleeper = Sleeper(Command::new("sleep").arg("60").spawn().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let looked = Cell::new(0);
+        let busy = || {
+            looked.set(looked.get() + 1);
+            (looked.get() <= looks).then_some("work")
+        };
+        snapshot(sleeper.0.id().cast_signed(), &folder.path().join("core"), busy).unwrap()
+    }
+
+    #[test]
+    fn a_process_at_rest_is_stopped_once() {
+        let written = copied(0);
+        assert_eq!((written.stops, written.amid), (1, None));
+        // It is waited for while it runs.
+        assert_eq!(copied(3).stops, 1);
+    }
+
+    #[test]
+    fn one_that_never_rests_is_copied_as_it_is() {
+        let written = copied(u32::MAX);
+        assert!(written.stops > 1 && written.waited > PATIENCE, "{written:?}");
+        assert_eq!(written.amid, Some("work"));
     }
 }

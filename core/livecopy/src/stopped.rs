@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Error;
+use std::ops::Add;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
@@ -20,12 +21,20 @@ const LEAVES: Duration = Duration::from_micros(100);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long the process stood still.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Pause {
     /// From the first thread that stopped to the last that went on.
     pub wall: Duration,
     /// What the process itself computed meanwhile: the fork.
     pub cpu: Duration,
+}
+
+impl Add for Pause {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { wall: self.wall + other.wall, cpu: self.cpu + other.cpu }
+    }
 }
 
 /// All threads of a process, standing still until this is dropped.
