@@ -59,11 +59,11 @@ impl Binary {
         if let Some(image) = image {
             same_build(image, &elf, base).map_err(other)?;
         }
-        let constants = constants(&elf);
+        let (constants, heap_state) = symbols(&elf);
         if !constants.contains_key("class_HeapObject__map__Map") {
             return Err(CoreError::NoSymbols { path: path.to_owned() });
         }
-        Ok(Self { path: path.to_owned(), node: release(&elf), constants, heap_state: heap_state(&elf) })
+        Ok(Self { path: path.to_owned(), node: release(&elf), constants, heap_state })
     }
 }
 
@@ -92,30 +92,30 @@ fn same_build(image: &Image<'_>, elf: &object::File<'_>, base: Option<u64>) -> R
     if there[16..] == *expected { Ok(()) } else { Err("its build-id differs from the one in the core file") }
 }
 
-fn constants(elf: &object::File<'_>) -> HashMap<String, i64> {
-    let mut constants = HashMap::new();
+/// The constants, and where a heap keeps its state. A program has some hundred thousand symbols, which are looked through once.
+fn symbols(elf: &object::File<'_>) -> (HashMap<String, i64>, Option<u64>) {
+    let (mut constants, mut heap_state) = (HashMap::new(), None);
     for symbol in elf.dynamic_symbols().chain(elf.symbols()) {
-        let Some(name) = symbol.name().ok().and_then(|name| name.strip_prefix("v8dbg_")) else { continue };
+        let Ok(name) = symbol.name() else { continue };
+        let bytes = |length| {
+            let section = symbol.section_index().and_then(|index| elf.section_by_index(index).ok());
+            section.and_then(|section| section.data_range(symbol.address(), length).ok().flatten())
+        };
+        if name == SETTER && symbol.is_definition() {
+            heap_state = heap_state.or_else(|| stored_at(bytes(SETTER_SIZE)?));
+        }
+        let Some(name) = name.strip_prefix("v8dbg_") else { continue };
         if constants.contains_key(name) || !symbol.is_definition() {
             continue;
         }
-        let section = symbol.section_index().and_then(|index| elf.section_by_index(index).ok());
-        let value = section.and_then(|section| section.data_range(symbol.address(), 4).ok().flatten());
         // Zeros are in .bss, which has no bytes.
-        constants.insert(name.to_owned(), value.map_or(0, |bytes| i64::from(int(bytes, 0).cast_signed())));
+        constants.insert(name.to_owned(), bytes(4).map_or(0, |bytes| i64::from(int(bytes, 0).cast_signed())));
     }
-    constants
+    (constants, heap_state)
 }
 
 /// No `v8dbg_` symbol tells where a heap keeps whether it is being collected. The function that sets it does nothing else.
-fn heap_state(elf: &object::File<'_>) -> Option<u64> {
-    const SETTER: &str = "_ZN2v88internal4Heap10SetGCStateENS1_9HeapStateE";
-    let mut symbols = elf.symbols().chain(elf.dynamic_symbols());
-    let setter = symbols.find(|symbol| symbol.name() == Ok(SETTER) && symbol.is_definition())?;
-    let section = elf.section_by_index(setter.section_index()?).ok()?;
-    stored_at(section.data_range(setter.address(), SETTER_SIZE).ok()??)
-}
-
+const SETTER: &str = "_ZN2v88internal4Heap10SetGCStateENS1_9HeapStateE";
 const SETTER_SIZE: u64 = 20;
 
 /// Of `mov [rdi + offset], esi` and a return: the offset. Builds differ in what is around it.
