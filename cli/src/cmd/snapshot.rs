@@ -3,11 +3,12 @@
 mod stack;
 mod watch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use hasten_corefile::Live;
 use hasten_livecopy::{LiveError, Written, snapshot};
 use hasten_units::{Systemd, UnitError};
 
@@ -85,13 +86,19 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<ExitCode, Failure> {
         return stack::run(pid, args);
     }
     let out = args.out.clone().unwrap_or_else(|| file_name(pid).into());
-    let written = snapshot(pid, &out)?;
+    let written = copy(pid, &out)?;
     let text = match args.json {
         true => json(pid, &out, &written),
         false => render(pid, &out, &written),
     };
     print(&text).map_err(Failure::output)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Between two collections, where V8 tells of them. Other programs, and builds that do not tell, are copied at once.
+fn copy(pid: i32, out: &Path) -> Result<Written, LiveError> {
+    let collectors = Live::open(pid, None).and_then(|live| live.collectors()).ok();
+    snapshot(pid, out, || collectors.as_ref()?.running())
 }
 
 /// The process that is meant: of a service, its main one.
@@ -116,7 +123,7 @@ fn file_name(pid: i32) -> String {
     format!("core.{pid}.{time}.zst")
 }
 
-fn json(pid: i32, out: &std::path::Path, written: &Written) -> String {
+fn json(pid: i32, out: &Path, written: &Written) -> String {
     let value = serde_json::json!({
         "pid": pid,
         "file": out,
@@ -124,16 +131,22 @@ fn json(pid: i32, out: &std::path::Path, written: &Written) -> String {
         "memory_bytes": written.memory,
         "pause_wall_ms": written.pause.wall.as_secs_f64() * 1e3,
         "pause_cpu_ms": written.pause.cpu.as_secs_f64() * 1e3,
+        "stops": written.stops,
+        "waited_ms": written.waited.as_secs_f64() * 1e3,
+        "amid": written.amid,
         "write_ms": written.took.as_secs_f64() * 1e3,
     });
     format!("{value:#}\n")
 }
 
-fn render(pid: i32, out: &std::path::Path, written: &Written) -> String {
+fn render(pid: i32, out: &Path, written: &Written) -> String {
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
+    let amid = written.amid.map_or_else(String::new, |amid| {
+        format!("it was in the middle of {amid}, and came to no rest: retained sizes may be missing\n")
+    });
     format!(
         "{}: {:.1} MB, for {:.1} MB of memory\n\
-         process {pid} stood still for {:.1} ms ({:.1} ms of CPU), and goes on; the file took {:.1} s\n\
+         process {pid} stood still for {:.1} ms ({:.1} ms of CPU), and goes on; the file took {:.1} s\n{amid}\
          read it:  hasten core {}\n",
         out.display(),
         megabytes(written.file),

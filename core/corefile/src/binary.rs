@@ -20,6 +20,8 @@ pub(crate) struct Binary {
     pub(crate) v8: Option<String>,
     /// `v8dbg_` constants, without the prefix.
     pub(crate) constants: HashMap<String, i64>,
+    /// Where in a heap its state is, for a program that tells.
+    pub(crate) heap_state: Option<u64>,
 }
 
 impl Binary {
@@ -59,12 +61,18 @@ impl Binary {
         if let Some(image) = image {
             same_build(image, &elf, base).map_err(other)?;
         }
-        let constants = constants(&elf);
+        let (constants, heap_state) = symbols(&elf);
         if !constants.contains_key("class_HeapObject__map__Map") {
             return Err(CoreError::NoSymbols { path: path.to_owned() });
         }
         let texts = elf.section_by_name(".rodata").and_then(|section| section.data().ok()).unwrap_or(&[]);
-        Ok(Self { path: path.to_owned(), node: release(texts), v8: release_of_v8(texts), constants })
+        Ok(Self {
+            path: path.to_owned(),
+            node: release(texts),
+            v8: release_of_v8(texts),
+            constants,
+            heap_state,
+        })
     }
 }
 
@@ -93,19 +101,43 @@ fn same_build(image: &Image<'_>, elf: &object::File<'_>, base: Option<u64>) -> R
     if there[16..] == *expected { Ok(()) } else { Err("its build-id differs from the one in the core file") }
 }
 
-fn constants(elf: &object::File<'_>) -> HashMap<String, i64> {
-    let mut constants = HashMap::new();
+/// The constants, and where a heap keeps its state. A program has some hundred thousand symbols, which are looked through once.
+fn symbols(elf: &object::File<'_>) -> (HashMap<String, i64>, Option<u64>) {
+    let (mut constants, mut heap_state) = (HashMap::new(), None);
     for symbol in elf.dynamic_symbols().chain(elf.symbols()) {
-        let Some(name) = symbol.name().ok().and_then(|name| name.strip_prefix("v8dbg_")) else { continue };
+        let Ok(name) = symbol.name() else { continue };
+        let bytes = |length| {
+            let section = symbol.section_index().and_then(|index| elf.section_by_index(index).ok());
+            section.and_then(|section| section.data_range(symbol.address(), length).ok().flatten())
+        };
+        if name == SETTER && symbol.is_definition() {
+            heap_state = heap_state.or_else(|| stored_at(bytes(SETTER_SIZE)?));
+        }
+        let Some(name) = name.strip_prefix("v8dbg_") else { continue };
         if constants.contains_key(name) || !symbol.is_definition() {
             continue;
         }
-        let section = symbol.section_index().and_then(|index| elf.section_by_index(index).ok());
-        let value = section.and_then(|section| section.data_range(symbol.address(), 4).ok().flatten());
         // Zeros are in .bss, which has no bytes.
-        constants.insert(name.to_owned(), value.map_or(0, |bytes| i64::from(int(bytes, 0).cast_signed())));
+        constants.insert(name.to_owned(), bytes(4).map_or(0, |bytes| i64::from(int(bytes, 0).cast_signed())));
     }
-    constants
+    (constants, heap_state)
+}
+
+/// No `v8dbg_` symbol tells where a heap keeps whether it is being collected. The function that sets it does nothing else.
+const SETTER: &str = "_ZN2v88internal4Heap10SetGCStateENS1_9HeapStateE";
+const SETTER_SIZE: u64 = 20;
+
+/// Of `mov [rdi + offset], esi` and a return: the offset. Builds differ in what is around it.
+fn stored_at(code: &[u8]) -> Option<u64> {
+    const LANDING: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
+    const FRAME: &[u8] = &[0x55, 0x48, 0x89, 0xe5];
+    let code = code.strip_prefix(LANDING).unwrap_or(code);
+    let (code, end): (_, &[u8]) = match code.strip_prefix(FRAME) {
+        Some(body) => (body, &[0x5d, 0xc3]),
+        None => (code, &[0xc3]),
+    };
+    let (offset, rest) = code.strip_prefix(&[0x89, 0xb7])?.split_first_chunk()?;
+    rest.starts_with(end).then(|| u64::from(u32::from_le_bytes(*offset)))
 }
 
 /// Each release carries the address that its headers are downloaded from.
@@ -145,5 +177,19 @@ mod tests {
         assert_eq!(release(texts).as_deref(), Some("24.21.0"));
         assert_eq!(release_of_v8(texts).as_deref(), Some("13.6.233.17-node.53"));
         assert_eq!((release(b"/download/release/v24"), release_of_v8(b"-node.1")), (None, None));
+    }
+
+    #[test]
+    fn the_state_is_where_its_setter_stores_it() {
+        let store = [0x89, 0xb7, 0x28, 0x02, 0, 0];
+        let code = |before: &[u8], after: &[u8]| [before, &store, after].concat();
+        // Node 24, 26, and a build with landing pads.
+        assert_eq!(stored_at(&code(&[], &[0xc3, 0x66])), Some(0x228));
+        assert_eq!(stored_at(&code(&[0x55, 0x48, 0x89, 0xe5], &[0x5d, 0xc3])), Some(0x228));
+        assert_eq!(stored_at(&code(&[0xf3, 0x0f, 0x1e, 0xfa], &[0xc3])), Some(0x228));
+        // It does something else as well.
+        assert_eq!(stored_at(&code(&[], &[0x31, 0xc0, 0xc3])), None);
+        assert_eq!(stored_at(&code(&[0x55, 0x48, 0x89, 0xe5], &[0xc3])), None);
+        assert_eq!(stored_at(&store), None);
     }
 }

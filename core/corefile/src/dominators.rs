@@ -1,6 +1,6 @@
 //! Who alone holds what: dominators by the semi-NCA algorithm (Georgiadis, 2005), in compact numbers.
 
-use crate::graph::Graph;
+use crate::graph::{Graph, Keep};
 use crate::maps::NONE;
 
 /// The objects that are alive, in the order of a depth-first search; number 0 stands for all roots.
@@ -16,17 +16,15 @@ pub(crate) struct Dominators {
 
 impl Dominators {
     /// Objects that live through others and count as roots all the same are those that `also` tells. The edges of the graph are
-    /// forgotten as soon as they are not needed, unless somebody asks for paths later.
-    pub(crate) fn of(graph: &mut Graph, also: impl Fn(u32) -> bool, keep_edges: bool) -> Self {
+    /// forgotten as soon as they are not needed, but for what is to be kept.
+    pub(crate) fn of(graph: &mut Graph, also: impl Fn(u32) -> bool, keep: Keep) -> Self {
         let mut found = Self { objects: vec![NONE], numbers: vec![NONE; graph.len()], by: vec![0] };
         found.search(graph);
         // As if the search had come to them last from the root: it has been there.
         let also: Vec<u32> =
             (1..found.objects.len() as u32).filter(|&number| also(found.objects[number as usize])).collect();
         let (first, from) = found.predecessors(graph, &also);
-        if !keep_edges {
-            graph.release();
-        }
+        graph.keep(keep);
         let semi = found.semidominators(&first, &from);
         for (number, &semi) in semi.iter().enumerate().skip(1) {
             let mut by = found.by[number];
@@ -203,7 +201,7 @@ mod tests {
             let edges: Vec<Vec<u32>> =
                 (0..count).map(|_| (0..random(4)).map(|_| random(count) as u32).collect()).collect();
             let mut graph = Graph::from_edges(&edges, vec![0, random(count) as u32]);
-            let found = Dominators::of(&mut graph, |_| false, true);
+            let found = Dominators::of(&mut graph, |_| false, Keep::Edges);
             for number in 1..found.objects.len() {
                 let object = found.objects[number];
                 let mut dominators: Vec<u32> = (0..count as u32)

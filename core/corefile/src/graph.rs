@@ -20,6 +20,9 @@ const STACK: u64 = 8 << 20;
 const UNKNOWN: usize = 1 << 26;
 /// A hash table of pairs: the header of an array, and three numbers.
 const FIRST_PAIR: usize = 40;
+/// Where an object of JavaScript keeps its properties and its elements.
+const PROPERTIES: usize = 8;
+const ELEMENTS: usize = 16;
 /// After so many objects the pages of the file are given back.
 const RELIEF: usize = 1 << 20;
 const NOT_INTERNALIZED: InstanceType = 1 << 5;
@@ -47,6 +50,15 @@ pub(crate) struct Graph {
     pub(crate) missing: Vec<&'static str>,
     /// For each word that looks like a pointer to an object, and is none, the object that it is in. The dead have many.
     unknown: Vec<u32>,
+}
+
+/// What of a graph is asked for when the dominators are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Keep {
+    Nothing,
+    /// How many edges each object has.
+    Degrees,
+    Edges,
 }
 
 /// An entry of a weak map: the value lives as long as both the table and the key.
@@ -194,8 +206,8 @@ impl Graph {
                 && is_native(walker.layout, &walker.maps, objects, to) => {}
             to => {
                 self.to.push(to);
-                if shape.is_receiver && (at == 8 || at == 16) && shape.map != NONE {
-                    (if at == 8 { &mut self.properties } else { &mut self.elements }).add(from);
+                if shape.is_receiver && (at == PROPERTIES || at == ELEMENTS) && shape.map != NONE {
+                    (if at == PROPERTIES { &mut self.properties } else { &mut self.elements }).add(from);
                 }
             }
         });
@@ -209,20 +221,28 @@ impl Graph {
         }
     }
 
-    /// Calls for every reference in the bytes of an object but those of weak maps, in the order of `of_object`, with its offset
-    /// and the word itself.
+    /// Calls for every reference in the bytes of an object but those of weak maps, in the order of `of_object`, with its offset.
+    /// The first is that to its map, which is known; those to `told` are left out behind the fields that all objects of JavaScript have.
     pub(crate) fn each_word(
         &self,
         view: &View<'_>,
         objects: &Objects,
-        pointers: Pointers,
-        bytes: &[u8],
-        mut call: impl FnMut(usize, u64, u32),
+        (pointers, map): (Pointers, u32),
+        (bytes, told): (&[u8], &[u64]),
+        mut call: impl FnMut(usize, u32),
     ) {
-        pointers.each(bytes, |at, tagged| match objects.of(view.pages, tagged) {
-            NONE => {}
-            to if pointers == Pointers::NativeContext && is_native(view.layout, view.maps, objects, to) => {}
-            to => call(at, tagged, to),
+        pointers.each(bytes, |at, tagged| {
+            let to = match at {
+                0 => map,
+                // To look an object up takes longer than to compare some words.
+                _ if at > ELEMENTS && told.contains(&tagged) => NONE,
+                _ => objects.of(view.pages, tagged),
+            };
+            let other_realm =
+                || pointers == Pointers::NativeContext && is_native(view.layout, view.maps, objects, to);
+            if to != NONE && !other_realm() {
+                call(at, to);
+            }
         });
     }
 
@@ -255,9 +275,19 @@ impl Graph {
         self.of_object(object).get(1..1 + count).unwrap_or(&[])
     }
 
-    /// Forgets the edges, which take most of the memory.
-    pub(crate) fn release(&mut self) {
-        (self.first, self.to) = (Vec::new(), Vec::new());
+    /// How many edges an object has, for as long as that is known.
+    pub(crate) fn degree(&self, object: u32) -> u32 {
+        self.first[object as usize + 1] - self.first[object as usize]
+    }
+
+    /// Forgets what nobody will ask for: edges take most of the memory.
+    pub(crate) fn keep(&mut self, what: Keep) {
+        if what < Keep::Edges {
+            self.to = Vec::new();
+        }
+        if what < Keep::Degrees {
+            self.first = Vec::new();
+        }
     }
 
     /// Where roots are missing: of words outside the heap those that point to what nothing else reaches.

@@ -36,6 +36,8 @@ pub(crate) struct Layout {
     pub(crate) exit_frames: Vec<u64>,
     pub(crate) entry_frames: Vec<u64>,
     pub(crate) property: PropertyBits,
+    /// In a heap: what its collector is doing.
+    pub(crate) heap_state: Option<u64>,
     pub(crate) major: u32,
 }
 
@@ -113,6 +115,7 @@ impl Layout {
                 ),
                 dictionary_entry: u64::from(bits("namedictionaryshape_entry_size", 3)),
             },
+            heap_state: binary.heap_state,
             major: binary
                 .node
                 .as_deref()

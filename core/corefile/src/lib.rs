@@ -6,6 +6,7 @@ mod binary;
 mod bits;
 mod bytes;
 mod chains;
+mod collection;
 mod compare;
 mod dominators;
 mod environment;
@@ -37,6 +38,7 @@ mod thrown;
 mod timers;
 mod walk;
 
+pub use collection::Collectors;
 pub use compare::{Comparison, Grown, Growth};
 pub use environment::MASKED;
 pub use error::CoreError;

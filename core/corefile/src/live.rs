@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::binary::Binary;
+use crate::collection::Collectors;
 use crate::error::CoreError;
 use crate::image::{Image, MappedFile, Segment, Thread};
 use crate::layout::Layout;
@@ -55,6 +56,20 @@ impl Live {
         Ok(Self { pid, memory, binary, layout })
     }
 
+    /// Its collectors, for as long as it runs; an isolate that starts later has none here.
+    ///
+    /// # Errors
+    ///
+    /// It ended, or has no heap of V8.
+    pub fn collectors(&self) -> Result<Collectors, CoreError> {
+        let source = Source::open(self.pid, &self.memory, &[])?;
+        let image = source.image();
+        let pages = pages(&image)?;
+        let memory =
+            File::open(&self.memory).map_err(|error| CoreError::Read { path: self.memory.clone(), error })?;
+        Ok(Collectors::of(memory, &image, &pages, &self.layout))
+    }
+
     /// What its threads are doing, while they stand still.
     ///
     /// # Errors
@@ -63,10 +78,7 @@ impl Live {
     pub fn stacks(&self, threads: &[Standing], redact: bool) -> Result<Report, CoreError> {
         let source = Source::open(self.pid, &self.memory, threads)?;
         let image = source.image();
-        let pages = Pages::find(&image).ok_or(CoreError::TooLarge { what: "words", limit: NONE })?;
-        if pages.list.is_empty() {
-            return Err(CoreError::NoHeap);
-        }
+        let pages = pages(&image)?;
         let maps = Maps::default();
         let view = View::new(&image, &pages, &self.layout, &maps);
         let mut report = Report::new(Path::new(""), &image, &self.binary, false);
@@ -79,6 +91,11 @@ impl Live {
         }
         Ok(report)
     }
+}
+
+fn pages(image: &Image<'_>) -> Result<Pages, CoreError> {
+    let pages = Pages::find(image).ok_or(CoreError::TooLarge { what: "words", limit: NONE })?;
+    if pages.list.is_empty() { Err(CoreError::NoHeap) } else { Ok(pages) }
 }
 
 /// Programs are reached through the process: in a container their paths are others, and one that was replaced has none.

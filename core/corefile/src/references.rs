@@ -22,6 +22,8 @@ pub(crate) enum Name {
 /// What all objects of a map have in common.
 struct Shape {
     pointers: Pointers,
+    /// The map as an object.
+    map: u32,
     is_receiver: bool,
     is_dictionary: bool,
     is_array: bool,
@@ -58,12 +60,11 @@ impl<'a> References<'a> {
             self.properties(object, bytes, &shape, &mut call);
             self.elements(object, word(bytes, 16), &mut call);
         }
-        let seen = &self.seen;
-        self.graph.each_word(view, objects, shape.pointers, bytes, |at, tagged, to| match at {
+        let words = (bytes, &*self.seen);
+        self.graph.each_word(view, objects, (shape.pointers, shape.map), words, |at, to| match at {
             0 => call(Name::Internal("map"), to),
             8 if shape.is_receiver => call(Name::Internal("properties"), to),
             16 if shape.is_receiver => call(Name::Internal("elements"), to),
-            _ if seen.contains(&tagged) => {}
             _ => call(Name::Hidden(at / 8), to),
         });
     }
@@ -83,6 +84,7 @@ impl<'a> References<'a> {
         let fields = if is_receiver { view.fields(map) } else { Vec::new() };
         let shape = Rc::new(Shape {
             pointers: Pointers::of(map, view.layout, self.graph.pairs_type),
+            map: self.objects.of(view.pages, map.address),
             is_receiver,
             is_dictionary: view.layout.is_dictionary(map.bits3),
             is_array: view.layout.name(map.kind) == "FIXED_ARRAY",

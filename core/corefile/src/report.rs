@@ -7,10 +7,11 @@ use serde::Serialize;
 
 use crate::binary::Binary;
 use crate::bits::Bits;
+use crate::collection;
 use crate::dominators::Dominators;
 use crate::environment;
 use crate::error::CoreError;
-use crate::graph::{Graph, in_a_table};
+use crate::graph::{Graph, Keep, in_a_table};
 use crate::holders::{Holders, Suspect, TreeBox};
 use crate::image::Image;
 use crate::layout::{InstanceType, Layout};
@@ -232,6 +233,7 @@ impl Core {
         }
         let objects = walker.walk()?;
         report.happened(&View::new(image, &pages, &layout, &walker.maps), options.redact);
+        report.notes.extend(collection::note(image, &pages, &layout));
         report.heap(&walker, &objects, options)?;
         Ok(report)
     }
@@ -296,8 +298,12 @@ impl Report {
         walker.image.relieve();
         let kind = |object: u32| walker.maps.list[objects.maps[object as usize] as usize].kind;
         let parts = Parts::of(&view, objects, &graph);
-        let has_paths = options.tree || options.path.is_some();
-        let mut live = Dominators::of(&mut graph, |object| in_a_table(kind(object)), has_paths);
+        let keep = match () {
+            () if options.tree || options.path.is_some() => Keep::Edges,
+            () if options.heapsnapshot.is_some() => Keep::Degrees,
+            () => Keep::Nothing,
+        };
+        let mut live = Dominators::of(&mut graph, |object| in_a_table(kind(object)), keep);
         live.lift(|object| parts.has(object), |object| parts.is_cell(kind(object)));
         let used = objects.walked + objects.skipped;
         self.walked_share = objects.walked as f64 / used.max(1) as f64;

@@ -35,6 +35,8 @@ pub(crate) enum Rule {
     BigInt,
     /// Machine code, aligned to lines of the cache.
     Code,
+    /// The same of Node 18: instructions and what is said of them.
+    CodeOf18,
     /// It holds pointers, none to a map: it ends where the next word is one.
     ToNext,
     Unknown,
@@ -78,6 +80,7 @@ impl Rule {
             "FREE_SPACE" => smis(0, 1),
             "FREE_SPACE_IN_WORDS" => smis(0, 8),
             "INSTRUCTION_STREAM" if layout.major >= 24 => Self::Code,
+            "CODE" if layout.major < 20 => Self::CodeOf18,
             // A mark without content, unless its page is made to fault.
             "WASM_NULL" => Self::Fixed(8),
             "FEEDBACK_VECTOR" => Self::Unknown,
@@ -120,6 +123,9 @@ impl Rule {
             }
             Self::BigInt => 16 + 8 * (word(head, 8) as u32 >> 1) as u64,
             Self::Code => (32 + u64::from(int(head, 24))).next_multiple_of(64),
+            Self::CodeOf18 => {
+                (128 + u64::from(int(head, 40)) + u64::from(int(head, 44))).next_multiple_of(64)
+            }
             Self::ToNext | Self::Unknown => 0,
         }
     }

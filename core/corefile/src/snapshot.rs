@@ -42,12 +42,14 @@ impl Export<'_> {
             file.set_permissions(Permissions::from_mode(0o600))?;
         }
         let holders = self.holders();
+        let layout = self.view.layout;
         let writer = Writer {
             export: self,
             out: Out::new(file),
             strings: Strings::default(),
             first: 1 + holders.len() as u64,
             ranks: self.graph.alive.ranks(),
+            is_receiver: self.view.maps.list.iter().map(|map| layout.is_receiver(map.kind)).collect(),
             named: References::new(self.view, self.objects, self.graph),
             properties: Vec::new(),
             internal: Vec::new(),
@@ -102,6 +104,8 @@ struct Writer<'a> {
     /// The node of the first object: before them come the root of all, and one node for each kind of holder.
     first: u64,
     ranks: Ranks<'a>,
+    /// Of the objects of each map: whether JavaScript sees them.
+    is_receiver: Vec<bool>,
     named: References<'a>,
     /// Strings' numbers of names of properties, as far as they were asked for; 0 is that of the root.
     properties: Vec<u32>,
@@ -132,8 +136,13 @@ impl Writer<'_> {
         self.out.flush()
     }
 
+    /// What JavaScript sees is counted one by one: there are more references than edges. Most objects have nothing of it.
     fn count(&mut self, object: u32) -> u32 {
-        let mut count = self.export.graph.pairs_of(object).len() as u32;
+        let export = self.export;
+        if !self.is_receiver[export.objects.maps[object as usize] as usize] {
+            return export.graph.degree(object);
+        }
+        let mut count = export.graph.pairs_of(object).len() as u32;
         self.named.each(object, |_, _| count += 1);
         count
     }
@@ -200,7 +209,7 @@ impl Writer<'_> {
     }
 
     fn edges_of(&mut self, object: u32) -> Result<()> {
-        let Self { export, out, strings, first, ranks, named, properties, internal } = self;
+        let Self { export, out, strings, first, ranks, named, properties, internal, .. } = self;
         // Names that are new are known by their numbers only while this runs.
         let mut unnamed = Vec::new();
         named.each(object, |name, to| {
@@ -290,6 +299,16 @@ impl Strings {
     }
 }
 
+/// Two digits at a time.
+const PAIRS: [[u8; 2]; 100] = {
+    let (mut pairs, mut number) = ([[0; 2]; 100], 0);
+    while number < 100 {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    pairs
+};
+
 /// The file, written in large pieces.
 struct Out {
     file: File,
@@ -335,15 +354,14 @@ impl Out {
 
     fn number(&mut self, mut number: u64) {
         let (mut digits, mut at) = ([0; 20], 20);
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (number % 10) as u8;
-            number /= 10;
-            if number == 0 {
-                break;
-            }
+        while number >= 100 {
+            at -= 2;
+            digits[at..at + 2].copy_from_slice(&PAIRS[(number % 100) as usize]);
+            number /= 100;
         }
-        self.buffer.extend_from_slice(&digits[at..]);
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(&PAIRS[number as usize]);
+        self.buffer.extend_from_slice(&digits[at + usize::from(number < 10)..]);
     }
 
     fn quoted(&mut self, text: &str) -> Result<()> {
@@ -430,4 +448,27 @@ fn quote(out: &mut impl Write, text: &str) -> Result<()> {
     }
     out.write_all(&text.as_bytes()[from..])?;
     out.write_all(b"\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek};
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_they_are_read() {
+        let numbers = [0, 7, 9, 10, 42, 99, 100, 101, 999, 1000, 123_456, 10_000_000, u64::MAX];
+        let mut file = tempfile::tempfile().unwrap();
+        let mut out = Out::new(file.try_clone().unwrap());
+        for number in numbers {
+            out.number(number);
+            out.text(" ").unwrap();
+        }
+        out.flush().unwrap();
+        file.rewind().unwrap();
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        assert_eq!(text, numbers.map(|number| format!("{number} ")).concat());
+    }
 }

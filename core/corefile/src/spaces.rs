@@ -179,7 +179,7 @@ impl Limits {
                 && at(index + 2) == 2 * least
                 && at(index + 3) == 2 * most
         });
-        let half = |size: u64| size >= UNIT && size < MOST && size % UNIT == 0;
+        let half = |size: u64| (UNIT..MOST).contains(&size) && size.is_multiple_of(UNIT);
         let semi_space = match layout.major {
             // The most, and with what it begins, right before.
             ..=23 => found.and_then(|index| {

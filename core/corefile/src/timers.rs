@@ -69,7 +69,7 @@ impl Collector {
         };
         match class {
             "Immediate" if function("_onImmediate").is_some() && is("_destroyed", "false") => {
-                self.timers.immediates += 1
+                self.timers.immediates += 1;
             }
             "Timeout" if is_listed => {
                 let (Some(shared), Some(after)) = (function("_onTimeout"), value("_idleTimeout")) else {

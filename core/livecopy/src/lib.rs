@@ -11,11 +11,13 @@ mod image;
 mod limits;
 mod packed;
 mod space;
+mod stopped;
 mod stub;
 #[allow(unsafe_code, reason = "ptrace; xtask's layering knows it")]
 mod trace;
 mod watch;
 
-pub use copy::{Pause, Standing, Written, check, look, snapshot};
+pub use copy::{Standing, Written, check, look, snapshot};
 pub use error::LiveError;
+pub use stopped::Pause;
 pub use watch::{Watch, keep_newest};

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use hasten_livecopy::{Watch, Written, keep_newest, snapshot};
+use hasten_livecopy::{Watch, Written, keep_newest};
 
-use super::{SnapshotArgs, file_name, of_unit, process};
+use super::{SnapshotArgs, copy, file_name, of_unit, process};
 use crate::failure::Failure;
 use crate::output::print;
 
@@ -46,7 +46,7 @@ fn follow(pid: i32, folder: &Path, args: &SnapshotArgs) -> Result<(), Failure> {
     while watch.is_alive() {
         if let Some(why) = watch.alarm().filter(|_| Instant::now() >= next) {
             let out = folder.join(file_name(pid));
-            let taken = snapshot(pid, &out);
+            let taken = copy(pid, &out);
             next = Instant::now() + if taken.is_ok() { REST } else { AGAIN };
             match taken {
                 Ok(written) => say(args, &told(pid, &out, &why, &written))?,
@@ -98,10 +98,12 @@ fn told(pid: i32, out: &Path, why: &str, written: &Written) -> Line {
         "why": why,
         "file_bytes": written.file,
         "pause_wall_ms": pause,
+        "amid": written.amid,
     });
     let size = written.file as f64 / 1e6;
+    let amid = written.amid.map_or_else(String::new, |amid| format!(", in the middle of {amid}"));
     let text = format!(
-        "{why}: {}, {size:.1} MB, after {pause:.1} ms of pause\nread it:  hasten core {}",
+        "{why}: {}, {size:.1} MB, after {pause:.1} ms of pause{amid}\nread it:  hasten core {}",
         out.display(),
         out.display()
     );
