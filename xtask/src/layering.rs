@@ -108,6 +108,7 @@ const LAYERS: [(&str, &[&str]); 34] = [
             "hasten-evidence",
             "hasten-export",
             "hasten-logs",
+            "hasten-names",
             "hasten-openssl",
             "hasten-plan",
             "hasten-probe",
