@@ -45,7 +45,7 @@ fn patient(release: &str) -> Option<Patient> {
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
     let out = std::env::temp_dir().join(format!("hasten-fuzz-{}-{release}.zst", std::process::id()));
-    let copied = hasten_livecopy::snapshot(child.id().cast_signed(), &out);
+    let copied = hasten_livecopy::snapshot(child.id().cast_signed(), &out, || None);
     child.kill().and_then(|()| child.wait()).expect("it ends");
     copied.expect("a core file");
     let bytes = unpacked(&out);
