@@ -105,7 +105,7 @@ fn check_promises(report: &Value, release: &str) {
             (stack["count"].as_u64().unwrap(), list(stack, "frames").iter().map(frame).collect())
         })
         .collect();
-    let expected = ["deepest 6:3", "middle 9:20", "outermost 11:36"].map(str::to_owned).to_vec();
+    let expected = ["deepest 6:3", "middle 9:14", "outermost 11:30"].map(str::to_owned).to_vec();
     assert!(stacks.contains(&(7, expected)), "{release}: {stacks:?}");
     let combined = |frames: &[String]| {
         frames.iter().any(|frame| frame.starts_with("Promise.all"))

@@ -264,7 +264,7 @@ mod tests {
                 "v8::internal::Isolate::CreateMessageOrAbort",
             ),
             ("_ZN12_GLOBAL__N_15crashEv", "(anonymous namespace)::crash"),
-            ("_ZNK4node10AsyncWrapD2Ev", "node::AsyncWrap::~AsyncWrap"),
+            ("_ZN4node9AsyncWrapD2Ev", "node::AsyncWrap::~AsyncWrap"),
             ("_ZN4node9inspector5AgentC1EPNS_11EnvironmentE", "node::inspector::Agent::Agent"),
             ("_ZSt4moveIRiE", "std::move<…>"),
             ("_Z5crashv", "crash"),
