@@ -5,6 +5,7 @@ use std::time::Duration;
 use hasten_bench::server::ServerKind;
 
 use super::random::Random;
+use crate::lanes;
 
 /// The servers under endurance.
 pub const SERVERS: [ServerKind; 3] = ServerKind::ACCELERATED;
@@ -18,7 +19,11 @@ const KILLS: (u64, u64) = (15, 40);
 const SWITCHES: (u64, u64) = (15, 45);
 const DISABLED: (u64, u64) = (2, 8);
 
-const ENGINES: [&str; 6] = ["multibuffer", "isal", "libdeflate", "bucket", "zlib-rs", "all"];
+/// Those that are switched; that of handshakes comes first. On a CPU without lanes, no process has the one that needs them.
+fn engines() -> [&'static str; 6] {
+    let handshakes = if lanes::exist() { "multibuffer" } else { "graviola" };
+    [handshakes, "isal", "libdeflate", "bucket", "zlib-rs", "all"]
+}
 
 /// The parts of a run, given by their end times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,8 +119,8 @@ fn switches(server: ServerKind, phases: Phases, random: &mut Random, events: &mu
         }
         // HAProxy's compression uses none of our engines.
         let engine = match server {
-            ServerKind::Nginx | ServerKind::Envoy => *random.one_of(&ENGINES),
-            ServerKind::Haproxy | ServerKind::HaproxyAwsLc => ENGINES[0],
+            ServerKind::Nginx | ServerKind::Envoy => *random.one_of(&engines()),
+            ServerKind::Haproxy | ServerKind::HaproxyAwsLc => engines()[0],
         };
         events.push(Event { at, server, action: Action::Disable(engine) });
         events.push(Event { at: until, server, action: Action::Enable(engine) });
