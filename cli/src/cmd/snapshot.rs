@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use hasten_corefile::Live;
+use hasten_corefile::{Collectors, Live};
 use hasten_livecopy::{LiveError, Written, snapshot};
 use hasten_units::{Systemd, UnitError};
 
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<ExitCode, Failure> {
         return stack::run(pid, args);
     }
     let out = args.out.clone().unwrap_or_else(|| file_name(pid).into());
-    let written = copy(pid, &out)?;
+    let written = copy(pid, &out, collectors(pid).as_ref())?;
     let text = match args.json {
         true => json(pid, &out, &written),
         false => render(pid, &out, &written),
@@ -95,10 +95,14 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Between two collections, where V8 tells of them. Other programs, and builds that do not tell, are copied at once.
-fn copy(pid: i32, out: &Path) -> Result<Written, LiveError> {
-    let collectors = Live::open(pid, None).and_then(|live| live.collectors()).ok();
-    snapshot(pid, out, || collectors.as_ref()?.running())
+/// What tells of a process's collections, where V8 does. Other programs, and builds that do not tell, have none.
+fn collectors(pid: i32) -> Option<Collectors> {
+    Live::open(pid, None).and_then(|live| live.collectors()).ok()
+}
+
+/// Between two collections, if they are told of; else at once.
+fn copy(pid: i32, out: &Path, collectors: Option<&Collectors>) -> Result<Written, LiveError> {
+    snapshot(pid, out, || collectors?.running())
 }
 
 /// The process that is meant: of a service, its main one.

@@ -12,7 +12,7 @@ use crate::image::CoreFile;
 use crate::limits::{self, Memory};
 use crate::packed::Packer;
 use crate::space::{self, Mapping};
-use crate::stopped::{Pause, Stopped};
+use crate::stopped::{Copy, Pause, Stopped};
 use crate::trace::Thread;
 
 /// So long a process is waited for to be at rest. Then it is copied as it is: one that is short of memory may have no other moment.
@@ -21,12 +21,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_micros(100);
 /// Mappings come and go; what is known of them is as good as new for so long.
 const FRESH: Duration = Duration::from_millis(250);
+/// So many copies are made until one has all memory.
+const COPIES: u32 = 4;
 
 /// What was written.
 #[derive(Debug)]
 pub struct Written {
     pub pause: Pause,
-    /// How often it was stopped: once, if it was at rest.
+    /// How often it was stopped: once, if it was at rest and no memory came meanwhile.
     pub stops: u32,
     /// What it was in the middle of, if it was never at rest.
     pub amid: Option<&'static str>,
@@ -48,7 +50,6 @@ pub struct Written {
 ///
 /// The process may not be traced, is none that can be copied, or there is not enough of memory or disk. It goes on in each case.
 pub fn snapshot(pid: i32, out: &Path, busy: impl Fn() -> Option<&'static str>) -> Result<Written, LiveError> {
-    let system = |what: &'static str| move |error| LiveError::System { pid, what, error };
     check(pid)?;
     // Whether it may be traced comes before what the copy needs.
     File::open(format!("/proc/{pid}/mem")).map_err(|error| denied(pid, error))?;
@@ -59,14 +60,10 @@ pub fn snapshot(pid: i32, out: &Path, busy: impl Fn() -> Option<&'static str>) -
     let write = |error| LiveError::Write { path: out.to_owned(), error };
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(out).map_err(write)?;
     let guard = Unfinished(Some(out));
-    let mut rest = Rest::of(pid, busy)?;
-    let copy = rest.stopped.copy(&rest.mappings)?;
-    let (pause, threads) = rest.stopped.go_on();
+    let taken = Taken::of(pid, busy)?;
     let started = Instant::now();
-    // If memory runs out, it is the copy that ends.
-    let _ = fs::write(format!("/proc/{}/oom_score_adj", copy.0), "1000");
-    let mappings = space::now(copy.0, &rest.mappings).map_err(system("the copy's mappings"))?;
-    let core = CoreFile::of(copy.0, &threads, &mappings, &memory).map_err(system("the copy's memory"))?;
+    let core = CoreFile::of(taken.copy.0, &taken.threads, &taken.mappings, &memory);
+    let core = core.map_err(|error| LiveError::System { pid, what: "the copy's memory", error })?;
     let mut to = Packer::new(BufWriter::with_capacity(1 << 20, file)).map_err(write)?;
     let written = core.write(&mut to).and_then(|present| Ok((present, to.finish()?)));
     let (present, to) = written.map_err(|error| match error.downcast::<LiveError>() {
@@ -77,14 +74,49 @@ pub fn snapshot(pid: i32, out: &Path, busy: impl Fn() -> Option<&'static str>) -
     guard.keep();
     let file = to.get_ref().metadata().map_or(0, |metadata| metadata.len());
     Ok(Written {
-        pause: rest.before + pause,
-        stops: rest.stops,
-        amid: rest.amid,
-        waited: rest.waited,
+        pause: taken.pause,
+        stops: taken.stops,
+        amid: taken.amid,
+        waited: taken.waited,
         memory: present,
         file,
         took: started.elapsed(),
     })
+}
+
+/// A copy, and the process that goes on.
+struct Taken {
+    copy: Copy,
+    mappings: Vec<Mapping>,
+    threads: Vec<Thread>,
+    pause: Pause,
+    stops: u32,
+    amid: Option<&'static str>,
+    waited: Duration,
+}
+
+impl Taken {
+    /// With all memory, if a few tries make such a copy. V8 maps a page and then keeps it from forks: of one that is stopped
+    /// between the two, or that nobody has seen before the stop, the flags are not known, and the fork may leave it out.
+    fn of(pid: i32, busy: impl Fn() -> Option<&'static str>) -> Result<Self, LiveError> {
+        let (since, mut stops, mut pause) = (Instant::now(), 0, Pause::default());
+        loop {
+            let mut rest = Rest::of(pid, since, &busy)?;
+            let (copy, there) = rest.stopped.copy(&rest.mappings)?;
+            let (stood, threads) = rest.stopped.go_on();
+            // If memory runs out, it is the copy that ends.
+            let _ = fs::write(format!("/proc/{}/oom_score_adj", copy.0), "1000");
+            (stops, pause) = (stops + rest.stops, pause + rest.before + stood);
+            let mappings = space::now(copy.0, &there);
+            let mappings =
+                mappings.map_err(|error| LiveError::System { pid, what: "the copy's mappings", error })?;
+            let is_whole = space::has_all(&mappings, &there);
+            if is_whole || stops >= COPIES || since.elapsed() > PATIENCE {
+                let amid = rest.amid.or_else(|| (!is_whole).then_some("an allocation"));
+                return Ok(Self { copy, mappings, threads, pause, stops, amid, waited: rest.waited });
+            }
+        }
+    }
 }
 
 /// A process that stands still, at rest if it ever was.
@@ -99,8 +131,8 @@ struct Rest {
 }
 
 impl Rest {
-    fn of(pid: i32, busy: impl Fn() -> Option<&'static str>) -> Result<Self, LiveError> {
-        let (since, mut stops, mut before) = (Instant::now(), 0, Pause::default());
+    fn of(pid: i32, since: Instant, busy: impl Fn() -> Option<&'static str>) -> Result<Self, LiveError> {
+        let (mut stops, mut before) = (0, Pause::default());
         loop {
             let mappings = space::with_flags(pid).map_err(|error| denied(pid, error))?;
             let known = Instant::now();
@@ -211,7 +243,8 @@ fn why_denied(pid: i32) -> String {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
-    use std::process::{Child, Command};
+    use std::io::{Read as _, Write as _};
+    use std::process::{Child, Command, Stdio};
 
     use super::*;
 
@@ -249,5 +282,50 @@ mod tests {
         let written = copied(u32::MAX);
         assert!(written.stops > 1 && written.waited > PATIENCE, "{written:?}");
         assert_eq!(written.amid, Some("work"));
+    }
+
+    /// Maps memory that it keeps from forks, at addresses that V8 would not use, as often as it is told to.
+    const MAPS: &str = "\
+import mmap, sys
+known = []
+while sys.stdin.buffer.read(1):
+    known.append(mmap.mmap(-1, 12288, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+    known[-1].madvise(mmap.MADV_DONTFORK)
+    known[-1][0] = 1
+    sys.stdout.buffer.write(b'1')
+    sys.stdout.buffer.flush()
+";
+
+    /// A copy of a process that maps more, at so many stops, after its mappings were read and before it stands still.
+    fn of_one_that_maps(times: u32) -> Written {
+        let mut command = Command::new("python3");
+        let child = command.args(["-c", MAPS]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let maps = Sleeper(child);
+        let folder = tempfile::tempdir().unwrap();
+        let map = || {
+            maps.0.stdin.as_ref().unwrap().write_all(b"1").unwrap();
+            maps.0.stdout.as_ref().unwrap().read_exact(&mut [0]).unwrap();
+        };
+        map();
+        let looked = Cell::new(0);
+        let busy = || {
+            // Each second look is at a process that stands still.
+            if looked.get() % 2 == 0 && looked.get() / 2 < times {
+                map();
+            }
+            looked.set(looked.get() + 1);
+            None
+        };
+        snapshot(maps.0.id().cast_signed(), &folder.path().join("core"), busy).unwrap()
+    }
+
+    #[test]
+    fn memory_that_came_after_the_look_has_another_copy_made() {
+        for times in 0..COPIES {
+            let written = of_one_that_maps(times);
+            assert_eq!((written.stops, written.amid), (times + 1, None));
+        }
+        let never = of_one_that_maps(u32::MAX);
+        assert_eq!((never.stops, never.amid), (COPIES, Some("an allocation")));
     }
 }

@@ -45,6 +45,22 @@ pub(crate) fn now(pid: i32, before: &[Mapping]) -> Result<Vec<Mapping>, Error> {
     Ok(mappings)
 }
 
+/// Whether a copy has all private memory of the process that can be read. That which comes from no file, no file has either.
+pub(crate) fn has_all(copy: &[Mapping], process: &[Mapping]) -> bool {
+    let needed = |mapping: &&Mapping| {
+        let is_anonymous = mapping.inode == 0 && !mapping.shared && !mapping.special;
+        is_anonymous && mapping.readable && !mapping.path.starts_with("[v")
+    };
+    process.iter().filter(needed).all(|mapping| {
+        // Neighbours may have become one mapping, or one may have become several.
+        let first = copy.partition_point(|known| known.end <= mapping.start);
+        let end = copy[first..].iter().try_fold(mapping.start, |end, known| {
+            if known.start > end { Err(end) } else { Ok(end.max(known.end)) }
+        });
+        end.unwrap_or_else(|end| end) >= mapping.end
+    })
+}
+
 /// Ranges that are kept from forks, in as few pieces as there are: advice skips holes, not other mappings.
 pub(crate) fn kept(mappings: &[Mapping]) -> Vec<(u64, u64)> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
@@ -153,5 +169,24 @@ VmFlags: rd wr mr mw me dc ac
         assert_eq!(mappings[0].path, "/usr/bin/node with space");
         assert!(mappings[5].special);
         assert_eq!(kept(&mappings), [(0x10_0000, 0xc_0000), (0x20_0000, 0x4_0000)]);
+    }
+
+    #[test]
+    fn a_copy_lacks_what_no_mapping_covers() {
+        let process = parse(
+            "100-200 rw-p 0 00:00 0 \n200-300 rw-p 0 00:00 0 \n400-500 ---p 0 00:00 0 \n600-700 rw-s 0 00:01 9 /dev/zero\n",
+        );
+        assert!(has_all(&process, &process));
+        let copy = |text: &str| has_all(&parse(text), &process);
+        assert!(copy("0-300 rw-p 0 00:00 0 \n"));
+        assert!(copy("80-180 rw-p 0 00:00 0 \n180-300 r--p 0 00:00 0 \n"));
+        for lacks in [
+            "100-200 rw-p 0 00:00 0 \n",
+            "100-180 rw-p 0 00:00 0 \n190-300 rw-p 0 00:00 0 \n",
+            "200-300 rw-p 0 00:00 0 \n",
+            "",
+        ] {
+            assert!(!copy(lacks), "{lacks}");
+        }
     }
 }

@@ -87,8 +87,8 @@ impl Stopped {
         }
     }
 
-    /// Has the main thread make a copy of the process.
-    pub(crate) fn copy(&mut self, before: &[Mapping]) -> Result<Copy, LiveError> {
+    /// Has the main thread make a copy of the process. With it come the mappings that the process has.
+    pub(crate) fn copy(&mut self, before: &[Mapping]) -> Result<(Copy, Vec<Mapping>), LiveError> {
         let pid = self.pid;
         let system = |what: &'static str| move |error| LiveError::System { pid, what, error };
         let unfit = |why: &str| LiveError::Unfit { pid, why: why.to_owned() };
@@ -125,7 +125,8 @@ impl Stopped {
             // The code may wait for its helper, and goes on when this process ends. It does no harm where it is.
             self.code = None;
         }
-        followed.map_err(system("the fork"))?.ok_or_else(|| unfit("the kernel refused the fork"))
+        let copy = followed.map_err(system("the fork"))?;
+        Ok((copy.ok_or_else(|| unfit("the kernel refused the fork"))?, mappings))
     }
 
     /// From the helper that the main thread makes to the copy that the helper makes.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hasten_livecopy::{Watch, Written, keep_newest};
 
-use super::{SnapshotArgs, copy, file_name, of_unit, process};
+use super::{SnapshotArgs, collectors, copy, file_name, of_unit, process};
 use crate::failure::Failure;
 use crate::output::print;
 
@@ -17,6 +17,9 @@ const LOOK: Duration = Duration::from_millis(250);
 const REST: Duration = Duration::from_secs(300);
 /// After a try that failed.
 const AGAIN: Duration = Duration::from_secs(10);
+/// Its heaps are looked for ahead: a process that is short of memory may end meanwhile. They come when it starts, and with
+/// workers later.
+const HEAPS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// How often a service without a process is asked for.
 const ABSENT: Duration = Duration::from_secs(2);
 
@@ -43,10 +46,15 @@ fn follow(pid: i32, folder: &Path, args: &SnapshotArgs) -> Result<(), Failure> {
     let mut watch = Watch::of(pid, args.heap_limit.map(|megabytes| megabytes << 20));
     say(args, &started(pid, &watch))?;
     let mut next = Instant::now();
+    let (mut heaps, mut looked, mut again) = (collectors(pid), Instant::now(), HEAPS.0);
     while watch.is_alive() {
-        if let Some(why) = watch.alarm().filter(|_| Instant::now() >= next) {
+        let alarm = watch.alarm();
+        if alarm.is_none() && looked.elapsed() >= again {
+            (heaps, looked, again) = (collectors(pid), Instant::now(), (again * 2).min(HEAPS.1));
+        }
+        if let Some(why) = alarm.filter(|_| Instant::now() >= next) {
             let out = folder.join(file_name(pid));
-            let taken = copy(pid, &out);
+            let taken = copy(pid, &out, heaps.as_ref());
             next = Instant::now() + if taken.is_ok() { REST } else { AGAIN };
             match taken {
                 Ok(written) => say(args, &told(pid, &out, &why, &written))?,
