@@ -250,3 +250,34 @@ fn workers_and_errors_that_handlers_were_told_of_are_found() {
         assert!(!String::from_utf8(redacted).unwrap().contains("told to a handler"), "{release}");
     }
 }
+
+/// A quarter of the heap and more, to which an array of the program and one on the stack lead.
+const SHARED: &str = "
+class Entry { constructor(i) { this.text = 'entry ' + i; this.more = [i, i]; } }
+globalThis.entries = Array.from({ length: 50000 }, (_, i) => new Entry(i));
+function end() {
+  const copy = entries.slice();
+  process.abort();
+  return copy.length;
+}
+end();
+";
+
+#[test]
+fn what_two_arrays_hold_is_suspected() {
+    for release in releases() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(core) = core_of(release, &[], SHARED, ABORTED, folder.path()) else { return };
+        let report = report(&core);
+        let suspects = list(&report, "suspects");
+        let entry = suspects.iter().find(|suspect| suspect["name"] == "Entry");
+        let entry = entry.unwrap_or_else(|| panic!("{release}: {suspects:?}"));
+        assert_eq!(
+            (&entry["count"], list(entry, "held_by").len()),
+            (&50_000.into(), 0),
+            "{release}: {entry}"
+        );
+        let text = String::from_utf8(hasten(&[core.as_ref()])).unwrap();
+        assert!(text.contains("several objects lead to each of 100 % of all"), "{release}: {text}");
+    }
+}

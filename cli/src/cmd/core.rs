@@ -237,15 +237,15 @@ fn heap(text: &mut String, report: &Report) {
         _ = writeln!(text, "{count:>10} {shallow_bytes:>14} {retained:>14}  {name}");
     }
     for suspect in &report.suspects {
+        let (megabytes, share) = (megabytes(suspect.retained_bytes), suspect.share * 100.0);
+        let held = match suspect.held_by.as_slice() {
+            [] => format!("several objects lead to each of {share:.0} % of all"),
+            held_by => format!("{share:.0} % of all live through one object:\n    {}", held_by.join(" ← ")),
+        };
         _ = writeln!(
             text,
-            "\n{} {} hold {:.1} MB; {:.0} % of all live through one object:\n    {}\n    how one is held: --path {}",
-            suspect.count,
-            suspect.name,
-            megabytes(suspect.retained_bytes),
-            suspect.share * 100.0,
-            suspect.held_by.join(" ← "),
-            suspect.example,
+            "\n{} {} hold {megabytes:.1} MB; {held}\n    how one is held: --path {}",
+            suspect.count, suspect.name, suspect.example,
         );
     }
     if !report.retainers.is_empty() {

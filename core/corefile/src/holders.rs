@@ -17,13 +17,15 @@ const LARGEST: usize = 20;
 const CHAIN: usize = 12;
 /// So many objects of one class, most of which one object holds, may be a leak.
 const MANY: u64 = 1000;
+/// If no object alone holds them, such a part of everything is told nevertheless: two arrays lead to each object while one grows.
+const PART: u64 = 4;
 const SUSPECTS: usize = 5;
 /// The tree's boxes: so small a share of everything is not told, and so many are enough for any eye.
 const SMALLEST: u64 = 2000;
 const BOXES: usize = 1500;
 const DEPTH: usize = 24;
 
-/// Many objects of one class that live through one other object.
+/// Many objects of one class that live through one other object, or are a large part of the heap.
 #[derive(Debug, Clone, Serialize)]
 pub struct Suspect {
     pub name: String,
@@ -31,7 +33,7 @@ pub struct Suspect {
     pub retained_bytes: u64,
     /// Of the objects of the class, those that this one holds.
     pub share: f64,
-    /// From the object that holds them to the root.
+    /// From the object that holds them to the root; nothing, if several lead to each of them.
     pub held_by: Vec<String>,
     /// One of them.
     pub example: String,
@@ -109,7 +111,7 @@ impl Holders<'_> {
             .collect()
     }
 
-    /// Classes of JavaScript most of whose objects one other holds.
+    /// Classes of JavaScript most of whose objects one other holds, and those that fill much of the heap though several do.
     pub(crate) fn suspects(&self) -> Vec<Suspect> {
         let mut classes: HashMap<&str, u32> = HashMap::new();
         let of_map: Vec<u32> = self
@@ -143,7 +145,10 @@ impl Holders<'_> {
             }
         }
         let mut suspects: Vec<(&Held, u32)> = found.iter().zip(votes.iter().map(|vote| vote.0)).collect();
-        suspects.retain(|(held, by)| *by != 0 && held.count >= MANY && held.count * 2 > held.all);
+        suspects.retain(|(held, by)| {
+            let is_told = *by != 0 || held.bytes > self.retained[0] / PART;
+            is_told && held.count >= MANY && held.count * 2 > held.all
+        });
         suspects.sort_by_key(|(held, by)| (Reverse(held.bytes), *by));
         suspects.truncate(SUSPECTS);
         let roots = self.roots();
@@ -152,9 +157,12 @@ impl Holders<'_> {
             count: held.count,
             retained_bytes: held.bytes,
             share: held.count as f64 / held.all as f64,
-            held_by: std::iter::once(format!("{} @{}", self.name(by), self.address(by)))
-                .chain(self.chain(&roots, by))
-                .collect(),
+            held_by: match by {
+                0 => Vec::new(),
+                _ => std::iter::once(format!("{} @{}", self.name(by), self.address(by)))
+                    .chain(self.chain(&roots, by))
+                    .collect(),
+            },
             example: self.address(held.example),
         };
         suspects.into_iter().map(told).collect()
