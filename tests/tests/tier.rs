@@ -113,6 +113,32 @@ fn a_process_with_a_limit_for_addresses_is_left_alone() {
     assert_eq!((output, tiers), (vec![FINE[0].to_owned()], None));
 }
 
+/// Where the kernel promises no more memory than there is, memory that was freed must not count. The variable stands for
+/// `vm.overcommit_memory=2`, which would concern everybody.
+#[test]
+fn what_was_freed_counts_no_more() {
+    let program = Program::with_jemalloc("tier_limits");
+    assert_eq!(program.stock(&["promises"]).succeeded().output, FINE);
+    for (what, variable) in [("promises", "0"), ("promises-taken-back", "1")] {
+        let mut command = Command::new(program.path());
+        without_library(&mut command);
+        command.arg(what).env("LD_PRELOAD", product::tier_library()).env("HASTEN_TIER", THREE_QUARTERS);
+        let (output, tiers) = watched(command.env("HASTEN_TIER_DECOMMIT", variable));
+        assert_eq!(output, FINE, "{what}");
+        assert!(tiers.is_some_and(|tiers| tiers.far > 0), "{what}: {tiers:?}");
+    }
+}
+
+#[test]
+fn a_program_may_limit_its_addresses_later() {
+    let program = Program::with_jemalloc("tier_limits");
+    for how in ["setrlimit", "prlimit", "number"] {
+        let (output, tiers) = preloaded(&program, &[how], text(&product::tier_library()), THREE_QUARTERS);
+        assert_eq!(output, FINE, "{how}");
+        assert!(tiers.is_some_and(|tiers| tiers.far > 0), "{how}: {tiers:?}");
+    }
+}
+
 /// Redis with or without the library, which ends with its owner.
 struct Redis {
     process: Child,

@@ -35,7 +35,7 @@ fn words(value: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Every variable that `hasten` or one of its libraries reads.
-const VARIABLES: [&str; 38] = [
+const VARIABLES: [&str; 39] = [
     "HASTEN_CACHE_DIR",
     "HASTEN_CONFIG",
     "HASTEN_CPU_DISABLE_ADX",
@@ -71,6 +71,7 @@ const VARIABLES: [&str; 38] = [
     "HASTEN_TLS_TRIAL",
     "HASTEN_TLS_SUSPEND_ONLY",
     tier::TIER,
+    "HASTEN_TIER_DECOMMIT",
     storage::WAL,
     "HASTEN_WAL_EPHEMERAL",
     "HASTEN_WITHOUT",

@@ -4,6 +4,9 @@
 /// `NEAR:FAR=NEAR_SHARE:FAR_SHARE`, such as `0:2=1:3`.
 const TIER: &str = "HASTEN_TIER";
 
+/// For tests: as if the kernel promised no more memory than there is.
+const PROMISED: &str = "HASTEN_TIER_DECOMMIT";
+
 /// The kernel has no more nodes.
 pub(crate) const NODES: u32 = 1024;
 
@@ -17,6 +20,13 @@ pub(crate) struct Config {
 
 pub(crate) fn read() -> Option<Config> {
     parse(std::env::var_os(TIER)?.to_str()?)
+}
+
+/// Whether the kernel promises no more memory than there is.
+pub(crate) fn is_promised() -> bool {
+    let is_set = std::env::var_os(PROMISED).is_some_and(|value| value == "1");
+    let mode = std::fs::read_to_string("/proc/sys/vm/overcommit_memory");
+    is_set || mode.is_ok_and(|mode| mode.trim() == "2")
 }
 
 fn parse(text: &str) -> Option<Config> {

@@ -5,7 +5,7 @@
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU32, AtomicUsize};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 
 use crate::{config, jemalloc, start, thread};
 
@@ -15,8 +15,14 @@ pub(crate) const LENGTH: usize = 1 << 40;
 static BASE: AtomicUsize = AtomicUsize::new(0);
 /// 0 until there is an arena: then no address is far.
 static RESERVED: AtomicUsize = AtomicUsize::new(0);
+/// All of them, once the rest was given back.
 static USED: AtomicUsize = AtomicUsize::new(0);
 static ARENA: AtomicU32 = AtomicU32::new(0);
+/// The node that far memory prefers.
+static NODE: AtomicU32 = AtomicU32::new(ANY);
+const ANY: u32 = u32::MAX;
+/// The kernel promises no more memory than there is (`vm.overcommit_memory=2`): what may be written to counts, used or not.
+static IS_PROMISED: AtomicBool = AtomicBool::new(false);
 
 /// Makes the arena; false if this process cannot have one.
 pub(crate) fn open(node: Option<u32>) -> bool {
@@ -25,7 +31,9 @@ pub(crate) fn open(node: Option<u32>) -> bool {
     }
     let Some(base) = reserve() else { return false };
     BASE.store(base.addr(), Relaxed);
-    let is_bound = node.is_none_or(|node| bind(base, node));
+    IS_PROMISED.store(config::is_promised(), Relaxed);
+    NODE.store(node.unwrap_or(ANY), Relaxed);
+    let is_bound = node.is_none_or(|node| bind(base, LENGTH, node));
     // SAFETY: the table is a static.
     let arena = if is_bound { unsafe { jemalloc::create_arena((&raw const HOOKS).cast()) } } else { None };
     let Some(arena) = arena else {
@@ -59,16 +67,36 @@ fn reserve() -> Option<*mut c_void> {
     (base != libc::MAP_FAILED).then_some(base)
 }
 
-/// Prefers the node for the whole reservation: when it is full, the kernel takes memory of another, where a strict
+/// Gives back the addresses that are not used: the program is about to limit those that it may have. Far memory grows no more.
+pub(crate) fn give_back() {
+    if start::is_sandboxed() {
+        return;
+    }
+    let used = USED.swap(LENGTH, Relaxed);
+    if used == LENGTH || RESERVED.load(Acquire) == 0 {
+        return;
+    }
+    // From now on they may belong to anybody.
+    RESERVED.store(used, Relaxed);
+    let rest = core::ptr::with_exposed_provenance_mut::<c_void>(BASE.load(Relaxed) + used);
+    // SAFETY: this part of the reservation belongs to no extent, and to none later; errno is the thread's own.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::munmap(rest, LENGTH - used);
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// Prefers the node for a part of the reservation, or all: when it is full, the kernel takes memory of another, where a strict
 /// policy would end the program.
-fn bind(base: *mut c_void, node: u32) -> bool {
+fn bind(base: *mut c_void, length: usize, node: u32) -> bool {
     const BITS: usize = u64::BITS as usize;
     let mut mask = [0_u64; config::NODES as usize / BITS];
     mask[node as usize / BITS] = 1 << (node as usize % BITS);
-    // SAFETY: mbind reads the mask, whose length in bits it takes one too high, and sets the policy of the reservation.
+    // SAFETY: mbind reads the mask, whose length in bits it takes one too high, and sets the policy of our addresses.
     let error = unsafe {
         let bits = config::NODES as usize + 1;
-        libc::syscall(libc::SYS_mbind, base, LENGTH, libc::MPOL_PREFERRED, mask.as_ptr(), bits, 0)
+        libc::syscall(libc::SYS_mbind, base, length, libc::MPOL_PREFERRED, mask.as_ptr(), bits, 0)
     };
     error == 0
 }
@@ -92,27 +120,31 @@ pub(crate) fn flags() -> c_int {
 
 type Extent = *mut c_void;
 
+/// A hook for a part of an extent, by its offset and its length: true if nothing was done.
+type OfPart = unsafe extern "C" fn(*mut Hooks, Extent, usize, usize, usize, c_uint) -> bool;
+
 /// jemalloc's `extent_hooks_t`, the same since its release 5.0.
 #[repr(C)]
 struct Hooks {
     alloc: unsafe extern "C" fn(*mut Hooks, Extent, usize, usize, *mut bool, *mut bool, c_uint) -> Extent,
     dalloc: Option<unsafe extern "C" fn()>,
     destroy: Option<unsafe extern "C" fn()>,
-    commit: Option<unsafe extern "C" fn()>,
-    decommit: Option<unsafe extern "C" fn()>,
+    commit: OfPart,
+    decommit: OfPart,
     purge_lazy: Option<unsafe extern "C" fn()>,
-    purge_forced: unsafe extern "C" fn(*mut Hooks, Extent, usize, usize, usize, c_uint) -> bool,
+    purge_forced: OfPart,
     split: unsafe extern "C" fn(*mut Hooks, Extent, usize, usize, usize, bool, c_uint) -> bool,
     merge: unsafe extern "C" fn(*mut Hooks, Extent, usize, Extent, usize, bool, c_uint) -> bool,
 }
 
-/// What is missing is declined: jemalloc keeps addresses for later, and gives their memory back with `purge_forced`.
+/// What is missing is declined: jemalloc keeps addresses for later, and gives their memory back with `decommit`, or with
+/// `purge_forced` where that is enough.
 static HOOKS: Hooks = Hooks {
     alloc: take,
     dalloc: None,
     destroy: None,
-    commit: None,
-    decommit: None,
+    commit,
+    decommit,
     purge_lazy: None,
     purge_forced: purge,
     split,
@@ -158,15 +190,79 @@ unsafe extern "C" fn take(
     // SAFETY: this part of the reservation belongs to this extent from now on, or to nobody; errno is the thread's own,
     // and the flags are jemalloc's to be set. The memory has never been written to.
     unsafe {
-        let errno = *libc::__errno_location();
-        if libc::mprotect(extent, size, libc::PROT_READ | libc::PROT_WRITE) != 0 {
-            *libc::__errno_location() = errno;
+        *zero = true;
+        // It takes more than it needs at a time, and of that it says what it needs.
+        if IS_PROMISED.load(Relaxed) && !*commit {
+            return extent;
+        }
+        if !allow(extent, size) {
             return null_mut();
         }
-        *zero = true;
         *commit = true;
     }
     extent
+}
+
+/// Whether this part may now be written to.
+///
+/// # Safety
+///
+/// A part of the reservation that belongs to the caller.
+unsafe fn allow(part: *mut c_void, length: usize) -> bool {
+    // SAFETY: the contract; errno is the thread's own.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let is_done = libc::mprotect(part, length, libc::PROT_READ | libc::PROT_WRITE) == 0;
+        *libc::__errno_location() = errno;
+        is_done
+    }
+}
+
+/// # Safety
+///
+/// Called by jemalloc, for an extent of the far arena, of which this part was decommitted.
+unsafe extern "C" fn commit(
+    _: *mut Hooks,
+    extent: Extent,
+    _: usize,
+    offset: usize,
+    length: usize,
+    _: c_uint,
+) -> bool {
+    // SAFETY: the contract.
+    start::is_sandboxed() || unsafe { !allow(extent.byte_add(offset), length) }
+}
+
+/// Takes back the promise of memory, which goes only with the mapping itself.
+///
+/// # Safety
+///
+/// Called by jemalloc, for an extent of the far arena, in this part of which it keeps nothing.
+unsafe extern "C" fn decommit(
+    _: *mut Hooks,
+    extent: Extent,
+    _: usize,
+    offset: usize,
+    length: usize,
+    _: c_uint,
+) -> bool {
+    if !IS_PROMISED.load(Relaxed) || start::is_sandboxed() {
+        return true;
+    }
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    // SAFETY: the contract: nobody else has these addresses; errno is the thread's own.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let part = extent.byte_add(offset);
+        let has_failed = libc::mmap(part, length, libc::PROT_NONE, flags, -1, 0) == libc::MAP_FAILED;
+        let node = NODE.load(Relaxed);
+        if !has_failed && node != ANY {
+            // If that fails, the memory is on the node of who writes to it first.
+            bind(part, length, node);
+        }
+        *libc::__errno_location() = errno;
+        has_failed
+    }
 }
 
 /// # Safety

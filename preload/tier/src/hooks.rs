@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int, c_void};
 use hasten_hook::{By, Hook, Library, exec, slots};
 use libc::size_t;
 
-use crate::allocate;
+use crate::{allocate, limits};
 
 /// The functions' types.
 #[allow(non_camel_case_types)]
@@ -27,6 +27,8 @@ pub(crate) mod table {
     pub(crate) type free = unsafe extern "C" fn(*mut c_void);
     pub(crate) type dallocx = unsafe extern "C" fn(*mut c_void, c_int);
     pub(crate) type sdallocx = unsafe extern "C" fn(*mut c_void, size_t, c_int);
+    pub(crate) type setrlimit = unsafe extern "C" fn(c_int, *const c_void) -> c_int;
+    pub(crate) type prlimit = unsafe extern "C" fn(c_int, c_int, *const c_void, *mut c_void) -> c_int;
     pub(crate) type delete = unsafe extern "C" fn(*mut c_void);
     pub(crate) type delete_2 = unsafe extern "C" fn(*mut c_void, usize);
     pub(crate) type delete_3 = unsafe extern "C" fn(*mut c_void, usize, usize);
@@ -79,6 +81,14 @@ slots! {
     /// The same, with both.
     optional Jemalloc by Program fn _ZdaPvmSt11align_val_t(object: *mut c_void, size: usize, alignment: usize) -> () = allocate::delete_3;
 
+    /// Gives back the addresses that are reserved and not used, if it limits addresses: they would count.
+    optional C by Program fn setrlimit(resource: c_int, limit: *const c_void) -> c_int = limits::setrlimit;
+    /// The same.
+    optional C by Program fn setrlimit64(resource: c_int, limit: *const c_void) -> c_int = limits::setrlimit;
+    /// The same, if it limits this process.
+    optional C by Program fn prlimit(process: c_int, resource: c_int, new: *const c_void, old: *mut c_void) -> c_int = limits::prlimit;
+    /// The same.
+    optional C by Program fn prlimit64(process: c_int, resource: c_int, new: *const c_void, old: *mut c_void) -> c_int = limits::prlimit;
     /// Keeps the library loaded in a program that replaces its own executable.
     optional C by Program fn execve(path: *const c_char, argv: *const *const c_char, envp: *const *const c_char) -> c_int = exec::execve;
 }

@@ -18,6 +18,7 @@ mod config;
 mod far;
 mod hooks;
 mod jemalloc;
+mod limits;
 mod share;
 mod start;
 mod thread;

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use hasten_telemetry::{Event, Tiers};
 
 use crate::jemalloc::{self, Mib};
-use crate::{far, start, thread};
+use crate::{far, limits, start, thread};
 
 /// A thread considers a look at the share whenever it has allocated this much.
 const PERIOD: usize = 64 << 10;
@@ -50,6 +50,11 @@ static DUE: AtomicU64 = AtomicU64::new(0);
 /// How many periods were allocated since the last look, and how many are much for this heap.
 static SINCE: AtomicUsize = AtomicUsize::new(0);
 static MUCH: AtomicUsize = AtomicUsize::new(LEAST_HORIZON / PERIOD);
+/// All bytes at the last look.
+static TOTAL: AtomicUsize = AtomicUsize::new(0);
+/// How often in a row much was allocated and as much freed: much is twice as much each time.
+static CHURNS: AtomicU32 = AtomicU32::new(0);
+const MOST_CHURNS: u32 = 6;
 /// How many periods this process has allocated since it was forked.
 static PERIODS: AtomicUsize = AtomicUsize::new(OWN);
 
@@ -179,6 +184,7 @@ fn consider() {
 extern "C" fn in_child() {
     IS_LOOKING.store(false, Relaxed);
     PERIODS.store(0, Relaxed);
+    limits::start();
 }
 
 fn look() {
@@ -240,7 +246,15 @@ fn balance() {
         total += bytes;
     }
     let far = questions.far_small.size() + questions.far_large.size();
-    MUCH.store((total / HORIZON / 2).max(LEAST_HORIZON) / PERIOD, Relaxed);
+    let much = (total / HORIZON / 2).max(LEAST_HORIZON);
+    let is_growing = total.abs_diff(TOTAL.swap(total, Relaxed)) > much / 4;
+    let churns = match CHURNS.load(Relaxed) {
+        _ if is_growing => 0,
+        churns if SINCE.load(Relaxed) >= MUCH.load(Relaxed) => (churns + 1).min(MOST_CHURNS),
+        churns => churns,
+    };
+    CHURNS.store(churns, Relaxed);
+    MUCH.store((much << churns) / PERIOD, Relaxed);
     let target = TARGET.load(Relaxed);
     let wanted = next(total, far, target);
     let bytes = |class: usize| BYTES[class].load(Relaxed);

@@ -2,7 +2,7 @@
 
 use hasten_hook::{Interposer, Library, Notifications, is_disabled};
 
-use crate::{config, far, hooks, jemalloc, share, thread};
+use crate::{config, far, hooks, jemalloc, limits, share, thread};
 
 /// Run by the dynamic linker, before the program's own constructors.
 #[used]
@@ -15,7 +15,7 @@ static INTERPOSER: Interposer = Interposer::new(
     is_fit,
     Notifications {
         before_load: || (),
-        before_system_call: |_, _| (),
+        before_system_call: limits::before_system_call,
         before_sandbox: hasten_telemetry::seal,
     },
 );
@@ -32,6 +32,7 @@ extern "C" fn load() {
 /// Whether the process' allocator is this jemalloc, and can have far memory.
 fn is_fit() -> bool {
     let Some(config) = config::read() else { return false };
+    limits::start();
     let has_all = hooks::HOOKS.iter().filter(|hook| hook.required).all(|hook| hook.is_found());
     has_all
         && jemalloc::all_found()
