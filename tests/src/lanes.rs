@@ -1,15 +1,19 @@
 //! CPUs without lanes (AVX-512 IFMA): tests hold there as well. What is suspended there is answered by the original, so that
 //! every way into and out of a wait is still taken; what only lanes do is skipped, and said to be.
 
+use std::env;
+
 use hasten_names::Feature;
 use hasten_telemetry::{Algorithm, Counters, Event};
 
 use crate::program::SUSPEND_ONLY;
 
-/// Whether this CPU computes eight operations at once.
+/// Whether this CPU computes eight operations at once, and may: with `HASTEN_CPU_DISABLE_IFMA=1`, a test program behaves as on
+/// one that cannot.
 #[must_use]
 pub fn exist() -> bool {
-    Feature::MULTIBUFFER.into_iter().all(Feature::is_usable)
+    let is_hidden = env::var_os("HASTEN_CPU_DISABLE_IFMA").is_some_and(|value| value == "1");
+    !is_hidden && Feature::MULTIBUFFER.into_iter().all(Feature::is_usable)
 }
 
 /// What has handshakes wait where there are no lanes to wait for.
