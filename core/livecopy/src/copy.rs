@@ -242,7 +242,7 @@ fn why_denied(pid: i32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
+    use std::cell::{Cell, RefCell};
     use std::io::{Read as _, Write as _};
     use std::process::{Child, Command, Stdio};
 
@@ -300,18 +300,20 @@ while sys.stdin.buffer.read(1):
     fn of_one_that_maps(times: u32) -> Written {
         let mut command = Command::new("python3");
         let child = command.args(["-c", MAPS]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let maps = Sleeper(child);
+        let mut maps = Sleeper(child);
+        let mut pipes = (maps.0.stdin.take().unwrap(), maps.0.stdout.take().unwrap());
         let folder = tempfile::tempdir().unwrap();
-        let map = || {
-            maps.0.stdin.as_ref().unwrap().write_all(b"1").unwrap();
-            maps.0.stdout.as_ref().unwrap().read_exact(&mut [0]).unwrap();
+        let mut map = || {
+            pipes.0.write_all(b"1").unwrap();
+            pipes.1.read_exact(&mut [0]).unwrap();
         };
         map();
+        let map = RefCell::new(map);
         let looked = Cell::new(0);
         let busy = || {
             // Each second look is at a process that stands still.
             if looked.get() % 2 == 0 && looked.get() / 2 < times {
-                map();
+                map.borrow_mut()();
             }
             looked.set(looked.get() + 1);
             None
