@@ -123,7 +123,8 @@ fn what_was_freed_counts_no_more() {
         let mut command = Command::new(program.path());
         without_library(&mut command);
         command.arg(what).env("LD_PRELOAD", product::tier_library()).env("HASTEN_TIER", THREE_QUARTERS);
-        let (output, tiers) = watched(command.env("HASTEN_TIER_DECOMMIT", variable));
+        command.env("HASTEN_TIER_DECOMMIT", variable);
+        let (output, tiers) = watched(command);
         assert_eq!(output, FINE, "{what}");
         assert!(tiers.is_some_and(|tiers| tiers.far > 0), "{what}: {tiers:?}");
     }
