@@ -8,7 +8,7 @@ use hasten_telemetry::{Counters, Engine};
 use super::Record;
 use super::ledger::Verdict;
 use super::samples::{Holding, Sample};
-use super::schedule::Phases;
+use super::schedule::{Engines, Phases};
 use super::slope::Slope;
 use super::station::Station;
 use crate::Side;
@@ -148,14 +148,16 @@ impl Findings {
 
     /// What counts against a server, compared with the stock one if there is one.
     #[must_use]
-    pub fn complaints(&self, side: Side, stock: Option<&Self>, compresses: bool) -> Vec<String> {
+    pub fn complaints(&self, side: Side, stock: Option<&Self>, engines: Engines) -> Vec<String> {
         let mut complaints = self.failures.clone();
         let mut complain = |is_bad: bool, what: String| complaints.extend(is_bad.then_some(what));
         complain(self.answers == 0, "nobody was answered".to_owned());
         complain(self.left_over > 0, format!("{} old workers did not end", self.left_over));
         if side == Side::Accelerated {
             self.complain_of_growth(stock.unwrap_or(&Self::default()), &mut complain);
-            complain(self.batched == 0, "no handshake went through a batch".to_owned());
+            let batches = engines.handshakes.is_some();
+            complain(batches && self.batched == 0, "no handshake went through a batch".to_owned());
+            let compresses = !engines.bodies.is_empty();
             complain(compresses && self.compressed == 0, "no engine compressed anything".to_owned());
             for alarm in &self.alarms {
                 let is_new = stock.is_none_or(|stock| !stock.alarms.contains(alarm));
@@ -354,8 +356,10 @@ mod tests {
         }
     }
 
+    const ALL: Engines = Engines { handshakes: Some("multibuffer"), bodies: &["isal"] };
+
     fn complaints(findings: &Findings) -> Vec<String> {
-        findings.complaints(Side::Accelerated, None, true)
+        findings.complaints(Side::Accelerated, None, ALL)
     }
 
     #[test]
@@ -374,7 +378,7 @@ mod tests {
     #[test]
     fn what_the_stock_server_does_is_not_held_against_us() {
         let (usual, ours) = (findings(&samples(0, 0, 100)), findings(&samples(0, 0, 120)));
-        assert_eq!(ours.complaints(Side::Accelerated, Some(&usual), true), [""; 0]);
+        assert_eq!(ours.complaints(Side::Accelerated, Some(&usual), ALL), [""; 0]);
     }
 
     #[test]

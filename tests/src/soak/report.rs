@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use hasten_bench::affinity::Placement;
 use hasten_bench::host;
-use hasten_bench::server::ServerKind;
 use serde_json::{Value, json};
 
 use super::findings::{Findings, Growth};
 use super::samples::{Holding, Sample};
-use super::schedule::{Action, Event, SERVERS, Schedule};
+use super::schedule::{Action, Engines, Event, SERVERS, Schedule};
 use super::slope::Slope;
 use super::{Record, Soak};
 use crate::Side;
@@ -40,7 +39,7 @@ impl Report {
             for side in [Side::Stock, Side::Accelerated] {
                 let Some(findings) = of(kind, side) else { continue };
                 let stock = of(kind, Side::Stock).filter(|_| side == Side::Accelerated);
-                let held = findings.complaints(side, stock, kind != ServerKind::Haproxy);
+                let held = findings.complaints(side, stock, Engines::of(kind));
                 row[name(side)] = figures(findings, &held);
                 complaints.extend(held.into_iter().map(|what| format!("{kind} ({}): {what}", name(side))));
             }

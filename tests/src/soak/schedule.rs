@@ -19,10 +19,33 @@ const KILLS: (u64, u64) = (15, 40);
 const SWITCHES: (u64, u64) = (15, 45);
 const DISABLED: (u64, u64) = (2, 8);
 
-/// Those that are switched; that of handshakes comes first. On a CPU without lanes, no process has the one that needs them.
-fn engines() -> [&'static str; 6] {
-    let handshakes = if lanes::exist() { "multibuffer" } else { "graviola" };
-    [handshakes, "isal", "libdeflate", "bucket", "zlib-rs", "all"]
+/// The engines that a server is expected to use.
+#[derive(Clone, Copy, Debug)]
+pub struct Engines {
+    pub handshakes: Option<&'static str>,
+    pub bodies: &'static [&'static str],
+}
+
+impl Engines {
+    /// On a CPU without lanes, no process has the engine that needs them; Envoy's plugin then has none for handshakes.
+    #[must_use]
+    pub fn of(server: ServerKind) -> Self {
+        let handshakes = match server {
+            _ if lanes::exist() => Some("multibuffer"),
+            ServerKind::Envoy => None,
+            _ => Some("graviola"),
+        };
+        let bodies: &[_] = match server {
+            ServerKind::Nginx | ServerKind::Envoy => &["isal", "libdeflate", "bucket", "zlib-rs"],
+            // Their own compression calls no zlib.
+            ServerKind::Haproxy | ServerKind::HaproxyAwsLc => &[],
+        };
+        Self { handshakes, bodies }
+    }
+
+    fn switchable(self) -> Vec<&'static str> {
+        self.handshakes.iter().chain(self.bodies).copied().chain(["all"]).collect()
+    }
 }
 
 /// The parts of a run, given by their end times.
@@ -117,11 +140,7 @@ fn switches(server: ServerKind, phases: Phases, random: &mut Random, events: &mu
         if until >= phases.steady {
             break;
         }
-        // HAProxy's compression uses none of our engines.
-        let engine = match server {
-            ServerKind::Nginx | ServerKind::Envoy => *random.one_of(&engines()),
-            ServerKind::Haproxy | ServerKind::HaproxyAwsLc => engines()[0],
-        };
+        let engine = *random.one_of(&Engines::of(server).switchable());
         events.push(Event { at, server, action: Action::Disable(engine) });
         events.push(Event { at: until, server, action: Action::Enable(engine) });
         at = until + seconds(random, SWITCHES);
