@@ -1,5 +1,6 @@
 //! What `hasten core` tells beside stack and sizes: exceptions, the heap by space, what was open, and who waited for what.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -279,5 +280,38 @@ fn what_two_arrays_hold_is_suspected() {
         );
         let text = String::from_utf8(hasten(&[core.as_ref()])).unwrap();
         assert!(text.contains("several objects lead to each of 100 % of all"), "{release}: {text}");
+    }
+}
+
+/// The core file without the page of V8's heap that has an object: nothing there begins one.
+fn without_page_of(core: &Path, object: u64) -> Vec<u8> {
+    const PAGE: u64 = 256 << 10;
+    let mut bytes = fs::read(core).unwrap();
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    let count = usize::from(u16::from_le_bytes(bytes[56..58].try_into().unwrap()));
+    let page = object & !(PAGE - 1);
+    let at = (0..count).map(|index| word(32) as usize + 56 * index).find_map(|header| {
+        // Its place in the file, its address, and its length there.
+        let [offset, start, length] = [8, 16, 32].map(|field| word(header + field));
+        (start..start + length).contains(&page).then(|| (offset + page - start) as usize)
+    });
+    bytes[at.unwrap()..][..16].fill(0);
+    bytes
+}
+
+#[test]
+fn a_page_that_the_file_lacks_is_missed() {
+    for release in releases() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(core) = core_of(release, &[], SHARED, ABORTED, folder.path()) else { return };
+        let whole = report(&core);
+        assert_eq!(whole["missing_pages"], 0, "{release}");
+        let example = list(&whole, "suspects")[0]["example"].as_str().unwrap();
+        let damaged = folder.path().join("damaged");
+        fs::write(&damaged, without_page_of(&core, u64::from_str_radix(example, 16).unwrap())).unwrap();
+        let report = report(&damaged);
+        assert_eq!(report["missing_pages"], 1, "{release}");
+        let refused = report["refused"].as_str().unwrap_or_default();
+        assert!(refused.starts_with("the file lacks 1 page of V8's heap"), "{release}: {refused}");
     }
 }

@@ -15,6 +15,7 @@ mod graph;
 mod holders;
 mod image;
 mod layout;
+mod lists;
 mod live;
 mod loops;
 #[allow(unsafe_code, reason = "maps the file; xtask's layering knows it")]

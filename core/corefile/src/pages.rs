@@ -18,6 +18,8 @@ const FROM_PAGE: u64 = 1 << 3;
 /// The part of a page in which objects lie.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Page {
+    /// Where V8 keeps what it knows of the page.
+    pub(crate) header: u64,
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) flags: u64,
@@ -86,7 +88,7 @@ impl Pages {
 
     /// Adds a page and returns where the next one can begin; nothing if there are too many.
     fn add(&mut self, base: u64, area: Area, segment: &crate::image::Segment) -> Option<u64> {
-        let Area { start, end: promised, flags, heap, owner } = area;
+        let Area { header, start, end: promised, flags, heap, owner } = area;
         let end = promised.min(segment.end & !7);
         self.missing += promised.saturating_sub(end.max(start));
         let next = end.max(base + 1).next_multiple_of(PAGE);
@@ -95,7 +97,7 @@ impl Pages {
         }
         let index = u32::try_from(self.list.len()).ok()?;
         let offset = segment.offset + (start - segment.start) as usize;
-        self.list.push(Page { start, end, flags, heap, owner, offset, first_word: self.words });
+        self.list.push(Page { header, start, end, flags, heap, owner, offset, first_word: self.words });
         // Whole words of bits for each page.
         let words = u32::try_from((end - start) / 8).ok()?.checked_next_multiple_of(64)?;
         self.words = self.words.checked_add(words)?;
@@ -191,6 +193,7 @@ impl Blocks {
 /// Where objects begin and end, and what else a page's header says.
 #[derive(Clone, Copy)]
 struct Area {
+    header: u64,
     start: u64,
     end: u64,
     flags: u64,
@@ -211,7 +214,14 @@ fn header(image: &Image<'_>, base: u64) -> Option<Area> {
         && at(4) - base <= at(0)
         && at(1) >> 32 == 0
     {
-        return Some(Area { start: at(3), end: at(4), flags: at(1), heap: at(2), owner: at(8) });
+        return Some(Area {
+            header: base,
+            start: at(3),
+            end: at(4),
+            flags: at(1),
+            heap: at(2),
+            owner: at(8),
+        });
     }
     // Node 22: flags, itself, size, heap, start, end.
     if at(1) == base
@@ -221,16 +231,24 @@ fn header(image: &Image<'_>, base: u64) -> Option<Area> {
         && at(4) < at(5)
         && at(5) - base <= at(2)
     {
-        return Some(Area { start: at(4), end: at(5), flags: at(0), heap: at(3), owner: at(9) });
+        return Some(Area {
+            header: base,
+            start: at(4),
+            end: at(5),
+            flags: at(0),
+            heap: at(3),
+            owner: at(9),
+        });
     }
     // Node 24 and 26: flags, and the rest elsewhere: itself, size, …, size, end, heap, start.
     if at(0) == 0 || at(0) >> 32 != 0 {
         return None;
     }
-    let bytes = image.at(at(1), 96);
+    let header = at(1);
+    let bytes = image.at(header, 96);
     let at2 = |index: usize| word(bytes, index * 8);
     let fits = begins(at2(9)) && at2(9) < at2(7) && at2(6) >= at2(7) - base - 1 && at2(7) - base < LARGEST;
-    fits.then(|| Area { start: at2(9), end: at2(7), flags: at(0), heap: at2(8), owner: at2(10) })
+    fits.then(|| Area { header, start: at2(9), end: at2(7), flags: at(0), heap: at2(8), owner: at2(10) })
 }
 
 /// Addresses need no more mixing than a multiplication.

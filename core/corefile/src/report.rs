@@ -15,6 +15,7 @@ use crate::graph::{Graph, Keep, in_a_table};
 use crate::holders::{Holders, Suspect, TreeBox};
 use crate::image::Image;
 use crate::layout::{InstanceType, Layout};
+use crate::lists;
 use crate::loops::{self, EventLoop};
 use crate::maps::NONE;
 use crate::native::{self, Names};
@@ -85,6 +86,8 @@ pub struct Report {
     pub suspects: Vec<Suspect>,
     pub walked_share: f64,
     pub unknown_words: u64,
+    /// Pages of V8 that others lead to and the file lacks: counts are too low by what was on them.
+    pub missing_pages: u64,
     /// Why there are no retained sizes.
     pub refused: Option<String>,
     /// What a reader should know about the file.
@@ -234,6 +237,7 @@ impl Core {
         let objects = walker.walk()?;
         report.happened(&View::new(image, &pages, &layout, &walker.maps), options.redact);
         report.notes.extend(collection::note(image, &pages, &layout));
+        report.missing_pages = lists::missing(image, &pages);
         report.heap(&walker, &objects, options)?;
         Ok(report)
     }
@@ -398,6 +402,13 @@ impl Report {
     }
 
     fn refusal(&self, graph: &Graph) -> Option<String> {
+        if self.missing_pages > 0 {
+            let pages = if self.missing_pages == 1 { "page" } else { "pages" };
+            return Some(format!(
+                "the file lacks {} {pages} of V8's heap; counts are too low by what was there",
+                self.missing_pages
+            ));
+        }
         if !graph.missing.is_empty() {
             return Some(format!(
                 "V8's roots are not complete, there are no {}",
