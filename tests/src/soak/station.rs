@@ -400,8 +400,18 @@ fn envoy(certificate: Certificate, secrets: &[Secret], origin: SocketAddr) -> Se
     let endpoint = json!({"endpoint": {"address": {"socket_address": {
         "address": origin.ip().to_string(), "port_value": origin.port(),
     }}}});
+    // A pool of idle connections, as many as there once were requests at a time, would look like a leak.
+    let options = format!("{TYPE}.upstreams.http.v3.HttpProtocolOptions");
+    let options = json!({
+        options.trim_start_matches("type.googleapis.com/"): {
+            "@type": options,
+            "common_http_protocol_options": {"idle_timeout": "1s"},
+            "explicit_http_config": {"http_protocol_options": {}},
+        },
+    });
     let cluster = json!({
         "name": "origin",
+        "typed_extension_protocol_options": options,
         "connect_timeout": "20s",
         "load_assignment": {"cluster_name": "origin", "endpoints": [{"lb_endpoints": [endpoint]}]},
     });
