@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"hasten.dev/kubernetes/internal/devices"
 )
 
 // tree of simulated devices, which e2e/devices.sh has made.
@@ -83,8 +86,27 @@ func TestDevicesOnARealKubelet(t *testing.T) {
 	heartbeat("0\n")
 	amounts("and comes back", map[corev1.ResourceName]string{"qat.intel.com/asym": "2 2"})
 
+	// It forgets all plugins. A pod that it starts before it hears of them again fails, whosever plugin that is.
+	made := func(socket string) time.Time {
+		info, err := os.Stat(socket)
+		if err != nil {
+			return time.Time{}
+		}
+		return info.ModTime()
+	}
+	kubelet := filepath.Join(devices.DefaultFolder, "kubelet.sock")
+	before := made(kubelet)
+	sockets := func() (others []string) {
+		all, _ := filepath.Glob(filepath.Join(devices.DefaultFolder, "*.sock"))
+		return slices.DeleteFunc(all, func(path string) bool { return path == kubelet })
+	}
+	all := len(sockets())
 	m.restart()
-	// It has forgotten all plugins. That it hears of them again shows below, where it gives devices away.
+	duration(t, "a kubelet that restarts hears of devices again", func() bool {
+		again := sockets()
+		return made(kubelet).After(before) && len(again) == all &&
+			!slices.ContainsFunc(again, func(path string) bool { return made(path).Before(made(kubelet)) })
+	})
 	stays(t, api, "web")
 	// What is held is held: a second pod waits for it, and gets it when the first is gone.
 	wants("next", map[corev1.ResourceName]string{"qat.intel.com/asym": "1"})

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -27,7 +28,8 @@ type Manager struct {
 	known   map[string]bool
 }
 
-// pulse is how often sockets are looked at: a kubelet that restarts removes those of all plugins.
+// pulse is how often sockets are looked at where the kernel does not tell of them: a kubelet that restarts removes those of all
+// plugins, and fails pods with devices until it hears of them again.
 const pulse = time.Second
 
 // DefaultFolder is where every kubelet has its sockets, whatever its own folder is.
@@ -44,30 +46,70 @@ func (m *Manager) Run(ctx context.Context) error {
 	look, sockets := time.NewTicker(m.Every), time.NewTicker(min(pulse, m.Every))
 	defer look.Stop()
 	defer sockets.Stop()
-	m.look(ctx)
+	told, stop := watch(ctx, m.Folder)
+	defer stop()
+	// A node that answers slowly keeps nobody from the kubelet.
+	answers := make(chan answer, 1)
+	m.look(ctx, m.ask(ctx))
+	asking := false
 	for {
 		m.register(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-look.C:
-			m.look(ctx)
+			if !asking {
+				asking = true
+				go func() { answers <- m.ask(ctx) }()
+			}
+		case answer := <-answers:
+			asking = false
+			m.look(ctx, answer)
 		case <-sockets.C:
+		case <-told:
 		}
 	}
 }
 
-// look asks for the devices. If the answer is no answer, what was true remains: a kubelet that is told of no devices would
-// end no pod, but start none either.
-func (m *Manager) look(ctx context.Context) {
+// answer to the question for devices.
+type answer struct {
+	facts []Facts
+	err   error
+}
+
+func (m *Manager) ask(ctx context.Context) answer {
 	facts, err := m.Facts(ctx)
-	if err != nil {
+	return answer{facts, err}
+}
+
+// watch tells of what is made and removed in a folder, and of nothing where that cannot be had.
+func watch(ctx context.Context, folder string) (<-chan fsnotify.Event, func()) {
+	watcher, err := fsnotify.NewWatcher()
+	if err == nil {
+		if err = watcher.Add(folder); err == nil {
+			// After an error it goes by the clock.
+			go func() {
+				for range watcher.Errors {
+				}
+			}()
+			return watcher.Events, func() { _ = watcher.Close() }
+		}
+		_ = watcher.Close()
+	}
+	log.FromContext(ctx).Info("a kubelet that restarts is noticed within a second, not at once", "folder", folder, "why", err.Error())
+	return nil, func() {}
+}
+
+// look offers what the answer says. If it says nothing, what was true remains: a kubelet that is told of no devices would
+// end no pod, but start none either.
+func (m *Manager) look(ctx context.Context, answer answer) {
+	if answer.err != nil {
 		if ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "the devices of this node cannot be read: what was offered stays so")
+			log.FromContext(ctx).Error(answer.err, "the devices of this node cannot be read: what was offered stays so")
 		}
 		return
 	}
-	offers := Offers(facts, m.Options)
+	offers := Offers(answer.facts, m.Options)
 	for resource := range offers {
 		if m.plugins[resource] == nil {
 			m.plugins[resource] = newPlugin(resource, m.Options.CDI)
