@@ -207,7 +207,7 @@ caller('an argument');
 fn a_crash_in_an_addon_is_told_with_its_library_and_symbol() {
     for release in releases() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("crasher.c"), ADDON).unwrap();
+        fs::write(folder.path().join("crasher.c"), ADDON).unwrap();
         let include = node(release).parent().unwrap().join("../include/node");
         let mut compiler = Command::new("cc");
         compiler.args(["-O2", "-shared", "-fPIC", "-o", "crasher.node", "crasher.c", "-I"]).arg(include);

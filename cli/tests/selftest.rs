@@ -112,3 +112,27 @@ fn libraries_that_are_missing_are_not_here_and_no_failure() {
     let results = results(&engines(&output), "devices");
     assert!(results.iter().all(|(_, result)| result == "not-here"), "{results:?}");
 }
+
+#[test]
+fn libraries_for_memory_and_storage_are_tested_where_one_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let [storage, libraries] = ["storage", "libraries"].map(|name| folder.path().join(name));
+    for folder in [&storage, &libraries] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    // Without them, none is here.
+    let storage = storage.to_str().unwrap();
+    let arguments = ["--storage", storage, "--json"];
+    let variables = [("HASTEN_LIBDIR", libraries.as_path()), ("HASTEN_DISABLE", Path::new("all"))];
+    let output = hasten(&arguments, &variables);
+    assert!(output.status.success());
+    let engines = engines(&output);
+    let preloaded: Vec<_> = engines.iter().filter(|row| row["class"] == "preloaded").collect();
+    let names: Vec<_> = preloaded.iter().map(|row| row["engine"].as_str().unwrap()).collect();
+    assert_eq!(names, ["tier", "readcache", "wal"]);
+    assert!(preloaded.iter().all(|row| row["result"] == "not-here"), "{preloaded:?}");
+    assert_eq!(std::fs::read_dir(storage).unwrap().count(), 0, "nothing is left there");
+    let wrong = hasten(&["--storage", "/nowhere"], &[]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8(wrong.stderr).unwrap().contains("--storage: /nowhere is no directory"));
+}

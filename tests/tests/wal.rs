@@ -195,3 +195,23 @@ fn content(database: &Path) -> String {
     command.arg(format!("--db={}", database.display())).args(["scan", "--hex"]);
     String::from_utf8_lossy(&tools::run(&mut command).stdout).into_owned()
 }
+
+/// As a user would ask whether they work on a machine.
+#[test]
+fn selftest_tells_whether_the_libraries_for_memory_and_storage_work() {
+    let place = tempfile::tempdir_in(product::target_directory()).expect("a directory");
+    let mut command = Command::new(product::hasten());
+    without_library(&mut command);
+    command.args(["selftest", "--json", "--storage"]).arg(place.path()).env("TMPDIR", "/dev/shm");
+    let output = command.output().expect("hasten runs");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = report["engines"].as_array().expect("a list");
+    for (name, is_everywhere) in [("tier", true), ("readcache", true), ("wal", false)] {
+        let row = rows.iter().find(|row| row["engine"] == name).expect("a row");
+        // A disk may be one that keeps nothing.
+        let is_right = row["result"] == "passed" || !is_everywhere && row["result"] == "not-here";
+        assert!(is_right, "{row:#}");
+    }
+    assert!(output.status.success());
+    assert_eq!(fs::read_dir(place.path()).expect("a directory").count(), 0, "nothing is left there");
+}

@@ -1,7 +1,10 @@
 //! `hasten selftest`: whether the engines give the known answers on this machine.
 
+mod exercise;
+mod preloaded;
 mod software;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -10,6 +13,7 @@ use hasten_device::selftest::{Outcome, Report};
 use hasten_device::{Root, library, selftest};
 use serde::Serialize;
 
+use self::exercise::Exercise;
 use crate::failure::Failure;
 use crate::output::print;
 use crate::render::Style;
@@ -21,6 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   hasten selftest                     the engines in software
   hasten selftest --devices           accelerator devices and their libraries, too
+  hasten selftest --storage /mnt/nvme the libraries for memory and storage, too, with files there
   hasten selftest --devices --json | jq '.engines[] | select(.result == \"failed\")'
 
 The exit code is 1 when an engine failed. One that is not here has not failed.
@@ -32,11 +37,20 @@ The exit code is 1 when an engine failed. One that is not here has not failed.
 Gives each engine work whose results are known, or can be checked by another: RSA, elliptic curves and X25519 in \
 batches; compression at several levels and sizes. With --devices the libraries of QAT and IAA are opened and \
 their devices used for a moment, as this user; `hasten check` says what a device lacks that is not here. \
-HASTEN_DEVICE_LIBRARIES names a folder with the libraries. Nothing is changed.")]
+HASTEN_DEVICE_LIBRARIES names a folder with the libraries. With --storage, each library for memory and storage is \
+loaded into a process that does known work, with files in a folder of that directory; the folder is removed again.")]
 pub(crate) struct SelftestArgs {
     /// Test accelerator devices, too
     #[arg(long)]
     devices: bool,
+
+    /// Test the libraries for memory and storage, too, with files in this directory
+    #[arg(long, value_name = "DIRECTORY")]
+    storage: Option<PathBuf>,
+
+    /// Be the process that does such work
+    #[arg(long, hide = true, requires = "storage")]
+    exercise: Option<Exercise>,
 
     /// Print JSON (its names are stable; see docs/devices.md)
     #[arg(long)]
@@ -54,7 +68,7 @@ struct Results {
 #[derive(Serialize)]
 struct Row {
     engine: &'static str,
-    /// `software`, or the kind of device.
+    /// `software`, `preloaded`, or the kind of device.
     class: &'static str,
     result: Verdict,
     detail: String,
@@ -73,10 +87,17 @@ enum Verdict {
 }
 
 pub(crate) fn run(args: &SelftestArgs) -> Result<ExitCode, Failure> {
+    if let (Some(exercise), Some(place)) = (args.exercise, &args.storage) {
+        return exercise.run(place);
+    }
+    let storage = args.storage.as_deref().map(existing).transpose()?;
     let mut engines = software::run();
     if args.devices {
         let reports = selftest::run(&Root::from_environment(), hasten_deflate::verify::unpack, &None);
         engines.extend(reports.into_iter().map(Row::from));
+    }
+    if let Some(directory) = storage {
+        engines.extend(preloaded::run(&directory));
     }
     let failed = engines.iter().any(|row| row.result == Verdict::Failed);
     let results = Results { schema: SCHEMA, hasten: env!("CARGO_PKG_VERSION"), engines };
@@ -86,6 +107,16 @@ pub(crate) fn run(args: &SelftestArgs) -> Result<ExitCode, Failure> {
     };
     print(&text).map_err(Failure::output)?;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// As an absolute path, which the libraries want.
+fn existing(directory: &Path) -> Result<PathBuf, Failure> {
+    directory.canonicalize().ok().filter(|path| path.is_dir()).ok_or_else(|| {
+        Failure::usage(
+            format!("--storage: {} is no directory", directory.display()),
+            "name a directory on the device to test".to_owned(),
+        )
+    })
 }
 
 impl From<Report> for Row {
