@@ -123,6 +123,7 @@ needs() {
 		suites file   /usr/lib/nginx/modules/ngx_stream_module.so libnginx-mod-stream
 		suites file   /usr/lib/nginx/modules/ngx_stream_geoip_module.so libnginx-mod-stream-geoip
 		suites file   /usr/share/perl5/IO/Socket/SSL.pm libio-socket-ssl-perl
+		suites program tclsh          tcl
 		kubernetes program runc       runc
 		kubernetes program ip         iproute2
 		kubernetes file /usr/lib/cni/bridge containernetworking-plugins

@@ -5,6 +5,7 @@
 #   NGINX_TESTS       nginx's tests (github.com/nginx/nginx-tests)
 #   HAPROXY_REGTESTS  a source tree of HAProxy with its reg-tests; VTEST_PROGRAM, or `vtest` in PATH, runs them
 #   TLSFUZZER         tlsfuzzer (github.com/tlsfuzzer/tlsfuzzer), with nginx, and as the suite `envoy` with Envoy
+# Redis' tests come from Debian's source of it; they are of two kinds of memory ("eager": as with vm.overcommit_memory=2).
 # NGINX_TESTS_ONLY and TLSFUZZER_ONLY may name a part of the files, as in NGINX_TESTS_ONLY='ssl*.t h2*.t'.
 #
 # Each is run twice stock, then with the libraries as they come ("loaded"), then with every handshake suspended and every
@@ -28,11 +29,11 @@ tlsfuzzer_without='timing|minerva|lucky13|marvin|bleichenbacher-workaround|inval
 
 main() {
     local suite reason failed=() without=() suites=("$@")
-    ((${#suites[@]} > 0)) || suites=(cpython nginx haproxy tlsfuzzer envoy)
+    ((${#suites[@]} > 0)) || suites=(cpython nginx haproxy tlsfuzzer envoy redis)
     # What the caller's shell says about hasten must not reach the tests.
     unset "${!HASTEN_@}" LD_PRELOAD
     for suite in "${suites[@]}"; do
-        declare -F "run_$suite" >/dev/null || die "no suite is called $suite: there are cpython, nginx, haproxy, tlsfuzzer and envoy"
+        declare -F "run_$suite" >/dev/null || die "no suite is called $suite: there are cpython, nginx, haproxy, tlsfuzzer, envoy and redis"
         if reason=$("lacks_$suite"); then
             without+=("$suite: $reason")
         else
@@ -82,14 +83,14 @@ report() {
 
 # A suite shows nothing in which little passes twice, or nothing is accelerated.
 summary() {
-    local suite=$1 all=$out/$1 verdicts moody handshakes
+    local suite=$1 all=$out/$1 verdicts moody done
     verdicts=$(wc -l <"$all/stock1/verdicts")
     moody=$(sort -u "$all/moody" | wc -l)
-    handshakes=$(<"$all/eager/handshakes")
+    done=$(<"$all/eager/done")
     printf '%s: %s verdicts; %s differ with the libraries as they come, %s with everything batched; ' "$suite" "$verdicts" \
         "$(wc -l <"$all/loaded.bad")" "$(wc -l <"$all/eager.bad")"
-    printf 'stock runs do not agree on %s; accelerated programs were seen with %s handshakes\n' "$moody" "$handshakes"
-    if ! grep -q $'\tok$' "$all/stock1/verdicts" || ((moody * 20 > verdicts || handshakes == 0)); then
+    printf 'stock runs do not agree on %s; accelerated programs were seen with %s %s\n' "$moody" "$done" "$(counted | cut -d ' ' -f 2-)"
+    if ! grep -q $'\tok$' "$all/stock1/verdicts" || ((moody * 20 > verdicts || done == 0)); then
         say "$suite: this shows nothing"
         return 1
     fi
@@ -101,34 +102,47 @@ observe() {
     rm -rf "$here"
     mkdir -p "$here"
     say "$1, $2"
-    count_handshakes "${programs[$1]}" "$here/handshakes" &
+    count "${programs[$1]}" "$here/done" &
     counter=$!
     "run_$1" "$2" "$here" | sort -u >"$here/verdicts"
     kill "$counter"
     wait "$counter" || true
 }
 
-# count_handshakes PROGRAM FILE: the most that its accelerated processes have counted at any one time.
-count_handshakes() {
-    local most=0 now
+# count PROGRAM FILE: the most that its accelerated processes have counted at any one time.
+count() {
+    local most=0 now metric
+    read -r metric _ < <(counted)
     echo 0 >"$2"
     while sleep 1; do
         now=$("$target/release/hasten" export --once 2>/dev/null |
-            awk -v program="program=\"$1\"" '
-                /^hasten_handshakes_total/ && index($0, program) { sum += $NF }
+            awk -v program="program=\"$1\"" -v metric="$metric" '
+                $0 ~ "^" metric && index($0, program) { sum += $NF }
                 END { print sum + 0 }')
         ((now <= most)) || { most=$now && echo "$most" >"$2"; }
     done
 }
-declare -A programs=([cpython]=python3.11 [nginx]=nginx [haproxy]=haproxy [tlsfuzzer]=nginx [envoy]=envoy)
+
+# counted: what shows that the suite's programs are accelerated, and what to call it.
+counted() {
+    case $suite in
+        redis) echo 'hasten_tier_bytes.*place="far" far bytes' ;;
+        *) echo 'hasten_handshakes_total handshakes' ;;
+    esac
+}
+# Debian's redis-server is a link.
+declare -A programs=([cpython]=python3.11 [nginx]=nginx [haproxy]=haproxy [tlsfuzzer]=nginx [envoy]=envoy [redis]=redis-check-rdb)
 
 # settings SIDE: what `env` is told.
 settings() {
-    case $1 in
-        stock*) printf '%s\n' --unset=LD_PRELOAD ;;
-        *) printf '%s\n' "LD_PRELOAD=$libraries" ;;
-    esac
-    [[ $1 != eager ]] || printf '%s\n' HASTEN_TLS_EAGER=1 "HASTEN_TLS_BREAK_EVEN=$every_batch"
+    [[ $1 != stock* ]] || { printf '%s\n' --unset=LD_PRELOAD && return; }
+    if [[ $suite == redis ]]; then
+        printf '%s\n' "LD_PRELOAD=$target/release/libhasten_tier.so" HASTEN_TIER=0:0=1:3
+        [[ $1 != eager ]] || printf '%s\n' HASTEN_TIER_DECOMMIT=1
+    else
+        printf '%s\n' "LD_PRELOAD=$libraries"
+        [[ $1 != eager ]] || printf '%s\n' HASTEN_TLS_EAGER=1 "HASTEN_TLS_BREAK_EVEN=$every_batch"
+    fi
 }
 
 # wrapper SIDE PROGRAM FILE: starts the program as this side has it; the tests that talk to it stay as they are.
@@ -232,6 +246,37 @@ lacks_envoy() {
 }
 
 run_envoy() { converse_with envoy "$@"; }
+
+lacks_redis() {
+    has redis-server || { echo "redis-server is not installed" && return; }
+    has tclsh || { echo "tclsh is not installed (Debian: tcl)" && return; }
+    # Its tests are of its own release.
+    [[ $(redis-server --version) == *"v=$redis "* ]] || { echo "redis-server is not $redis, whose tests are pinned" && return; }
+    false
+}
+
+# run_redis SIDE DIRECTORY: in a tree of its own, whose programs are the installed ones.
+run_redis() {
+    local tree=$2/tree hash url name
+    read -r hash url < <(sed '/^#/d' packaging/redis.txt)
+    [[ -f $root/.deps/redis-$redis.tar.gz ]] || fetch_file "$url" "$hash" "$root/.deps/redis-$redis.tar.gz" ||
+        die "cannot fetch $url as packaging/redis.txt pins it: check the network"
+    mkdir "$tree"
+    tar --extract --gzip --strip-components 1 --file "$root/.deps/redis-$redis.tar.gz" --directory "$tree"
+    for name in redis-cli redis-benchmark redis-check-aof redis-check-rdb; do ln -s "$(type -P "$name")" "$tree/src/$name"; done
+    wrapper "$1" redis-server "$tree/src/redis-server"
+    # Commands for tests are off in a server that is installed, and what its own process is called is asked for.
+    (cd "$tree" && ./runtest --clients "$jobs" --timeout 1200 ${REDIS_ONLY:+--single $REDIS_ONLY}) >"$2/output" 2>&1 </dev/null || true
+    rm -rf "$tree"
+    sed -E 's/\x1b\[[0-9;]*m//g' "$2/output" | awk '
+        match($0, /^\[(ok|err|skip|ignore|exception)\]: /) {
+            verdict = substr($0, 2, RLENGTH - 4); name = substr($0, RLENGTH + 1)
+            # How long it took, and what else differs from run to run.
+            sub(/ \([0-9]+ ms\)$/, "", name); sub(/ in tests\/.*$/, "", name); gsub(/\t/, " ", name)
+            print name "\t" verdict
+        }'
+}
+redis=7.0.15
 
 # converse_with SERVER SIDE DIRECTORY: one server for all conversations. Scripts that can do without RSA key exchange are run
 # that way, too.
