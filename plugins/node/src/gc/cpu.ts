@@ -15,6 +15,7 @@ const MOST_SAMPLES = 300_000;
 const RARELY = 400;
 // A tree of so many stacks takes tens of megabytes: the next profile is half as long.
 const MANY_NODES = 50_000;
+const LEAST_MOST_MS = 1000;
 
 /** Why a profile ended; `client` is gone. */
 export type ProfileEnd = 'asked' | 'client' | 'disk' | 'exit' | 'failed' | 'size' | 'time';
@@ -26,12 +27,15 @@ export class CpuProfile {
   // From V8's clock, which is that of process.hrtime, to milliseconds since the process started.
   readonly #offset = performance.now() - Number(process.hrtime.bigint()) / 1e6;
   #began = 0;
+  // How long this profile may be, and any at most.
   #longest = LEAST_MS;
+  #most: number;
   #isOver = false;
 
   private constructor(session: Inspector.Session, interval: number) {
     this.#session = session;
     this.interval = interval;
+    this.#most = (MOST_SAMPLES * interval) / 1000;
   }
 
   /** Starts to take a sample each `interval` microseconds; a text says why that is impossible. */
@@ -98,13 +102,12 @@ export class CpuProfile {
 
   // How long the next profile may be: the longer, the more its start costs.
   #spread(cost: number): void {
-    const most = (MOST_SAMPLES * this.interval) / 1000;
-    this.#longest = Math.min(Math.max(LEAST_MS, this.#longest, cost * RARELY), most);
+    this.#longest = Math.min(Math.max(LEAST_MS, cost * RARELY), this.#most);
   }
 
   #take(): string[] {
     const { profile } = this.#ask('Profiler.stop') as { profile: Profile };
-    if (profile.nodes.length > MANY_NODES) this.#longest /= 2;
+    if (profile.nodes.length > MANY_NODES) this.#most = Math.max(this.#longest / 2, LEAST_MOST_MS);
     // The first sample finds V8 still busy with the start, and would be worth all of that.
     return this.#stacks.lines(profile, this.#began + this.interval / 1000, this.#offset);
   }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { App, type RunOptions } from '../support/app';
+import { eager, plugin } from '../support/places';
 import { onEach, type Release } from '../support/releases';
 import { until } from '../support/waiting';
 import { type Client, type Line, lines, recorded, recordings, Subject, withRecorder } from './recorded';
@@ -37,8 +38,8 @@ process.stdin.on('data', (text) => { for (const order of String(text).trim().spl
 
 const SOME = { only: [18, 22, 26] };
 
-async function start(release: Release, t: { after(fn: () => unknown): void }, script = PROGRAM, options: RunOptions = {}): Promise<Subject> {
-  const app = withRecorder(App.create(t as never, {}));
+async function start(release: Release, t: { after(fn: () => unknown): void }, script = PROGRAM, options: RunOptions = {}, from = plugin): Promise<Subject> {
+  const app = withRecorder(App.create(t as never, {}), from);
   const subject = await Subject.start(app, release, script, options);
   t.after(() => subject.kill());
   return subject;
@@ -122,6 +123,21 @@ onEach('a profile says where the time went, and leaves nothing behind', async (r
   assert.ok(scripts.has(`file://${subject.app.path('main.js')}`) || scripts.has(subject.app.path('main.js')), [...scripts].join(' '));
   assert.equal(await subject.end(), 0);
   assert.doesNotMatch(subject.output, /CAUGHT/);
+});
+
+onEach('a long profile is taken in stretches, and its stacks keep their numbers', async (release, t) => {
+  const subject = await start(release, t, PROGRAM, {}, eager);
+  const client = await subject.connect();
+  await profiled(client, 6);
+  const done = await client.done();
+  const found = recorded(subject.app);
+  const { end, self } = told(found);
+  const stretches = found.filter((line) => line['cpu'] === 'samples').map((line) => line['from_ms']);
+  assert.ok(stretches.length >= 2, `stretches from ${stretches}`);
+  assert.deepEqual([end?.['why'], end?.['samples'], isSampled(subject)], ['time', done['samples'], false]);
+  const total = [...self.values()].reduce((sum, ms) => sum + ms, 0);
+  assert.ok(total > 2000 && total < 7000 + done['lasted_ms'] && (self.get('hotSeven') ?? 0) > 0, `${total} of ${done['lasted_ms']} ms`);
+  assert.equal(found.filter((line) => line['cpu'] === 'functions' && line['first'] === 0).length, 1);
 });
 
 onEach('a profile ends with its client, and another can be taken', async (release, t) => {
