@@ -5,8 +5,8 @@
 use std::io::{self, Read};
 
 use hasten_v8::profile::Profile;
-use hasten_v8::{export, parse};
 use hasten_v8::summary::{IsolateSummary, Summary};
+use hasten_v8::{export, parse};
 use libfuzzer_sys::fuzz_target;
 
 /// One line of each kind: without these, an input would hardly ever get beyond a prefix.
