@@ -183,7 +183,9 @@ impl Slices {
             for (at, slice) in std::mem::take(&mut self.slices).into_iter().enumerate() {
                 match wider.last_mut().filter(|_| at % 2 == 1) {
                     Some(pair) => {
-                        slice.into_iter().for_each(|(function, ms)| *pair.entry(function).or_default() += ms)
+                        for (function, ms) in slice {
+                            *pair.entry(function).or_default() += ms;
+                        }
                     }
                     None => wider.push(slice),
                 }
