@@ -226,6 +226,35 @@ fn a_recorder_that_is_killed_takes_its_cpu_profile_with_it() {
     assert!(!is_sampled(pid));
 }
 
+/// A plugin that knows nothing of profiles, and answers as if nothing but collections had been asked for.
+const OLD_PLUGIN: &str = "\
+const fs = require('node:fs');
+const folder = `${process.env.HASTEN_RUNTIME_DIR}/node`;
+fs.mkdirSync(folder, { mode: 0o700 });
+require('node:net').createServer((socket) => socket.on('data', (text) => {
+  const { op } = JSON.parse(String(text).split('\\n')[0]);
+  if (op === 'stop') fs.writeFileSync(`${folder}/stopped`, '');
+  const answer = { ok: true, pid: process.pid, node: process.version, script: null, recording: false, file: '/nowhere' };
+  socket.write(JSON.stringify(answer) + '\\n');
+}).on('error', () => {})).listen(`${folder}/${process.pid}.sock`);
+";
+
+#[test]
+fn an_older_plugin_is_told_from_one_that_takes_profiles() {
+    let mut place = Place::new();
+    fs::write(place.path("old.js"), OLD_PLUGIN).unwrap();
+    let old = place.path("old.js");
+    let pid = place.spawn(Command::new(node(20)).arg(old));
+    until(|| place.socket(pid).exists());
+    let said = place.failure(&[&pid.to_string(), "--cpu", "--for", "1s"]);
+    assert!(
+        said.contains("older than this command") && said.contains("fix: start the process again"),
+        "{said}"
+    );
+    // Nor does it record what nobody waits for.
+    until(|| place.run_folder("node").join("stopped").exists());
+}
+
 /// V8 has a handler for SIGPROF while it samples.
 fn is_sampled(pid: u32) -> bool {
     const SIGPROF: u32 = 27;
