@@ -165,6 +165,103 @@ fn records_a_running_process_into_a_file_that_hasten_gc_reads() {
 }
 
 #[test]
+fn a_cpu_profile_comes_with_the_collections() {
+    let every = [18, 20, 22, 24, 26];
+    let releases = if std::env::var_os("HASTEN_TEST_THOROUGH").is_some() { &every[..] } else { &every[3..4] };
+    for &major in releases {
+        let mut place = Place::new();
+        let hot =
+            "setInterval(function hot() { for (let i = 0, x = 0; i < 5e6; i += 1) x += Math.sqrt(i); }, 5);";
+        fs::write(place.path("server.js"), format!("{SERVER}\n{hot}")).unwrap();
+        let pid = place.server(major);
+        let cpu = ["--cpu", "--cpu-interval", "500us", "--for", "3s", "--out", "gc.jsonl"];
+        let output = place.record(&[&[pid.to_string().as_str()], &cpu[..]].concat());
+        assert!(output.status.success(), "{output:?}");
+        assert!(text(&output.stderr).contains(" samples recorded"), "{output:?}");
+        let gc = |arguments: &[&str]| {
+            let output =
+                Command::new(HASTEN).arg("gc").args(arguments).current_dir(place.folder.path()).output();
+            let output = output.unwrap();
+            assert!(output.status.success(), "{output:?}");
+            text(&output.stdout)
+        };
+        let told = gc(&["gc.jsonl"]);
+        assert!(told.contains("CPU profile of the main thread") && told.contains("server.js:"), "{told}");
+        let json: Value =
+            serde_json::from_str(&gc(&["--json", "gc.jsonl", "--cpuprofile", "app.cpuprofile"])).unwrap();
+        let profile = &json["traces"][0]["isolates"][0]["profile"];
+        assert_eq!((&profile["interval_us"], &profile["end"]), (&500.into(), &"time".into()));
+        let names: Vec<_> =
+            profile["functions"].as_array().unwrap().iter().take(5).map(|one| &one["name"]).collect();
+        assert!(names.contains(&&Value::from("hot")), "{names:?}");
+        let exported: Value =
+            serde_json::from_str(&fs::read_to_string(place.path("app.cpuprofile")).unwrap()).unwrap();
+        assert_eq!(
+            exported["samples"].as_array().unwrap().len(),
+            exported["timeDeltas"].as_array().unwrap().len()
+        );
+    }
+}
+
+#[test]
+fn a_recorder_that_is_killed_takes_its_cpu_profile_with_it() {
+    let mut place = Place::new();
+    let pid = place.server(22);
+    let mut command = place.command(&[&pid.to_string(), "--cpu", "--for", "1h", "--out", "gc.jsonl"]);
+    let mut recorder = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until(|| is_sampled(pid));
+    let said = place.failure(&[&pid.to_string(), "--cpu", "--for", "1s"]);
+    assert!(
+        said.contains("no CPU profile") && said.contains("under way") && said.contains("fix: record its"),
+        "{said}"
+    );
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    until(|| !is_sampled(pid));
+    let output = place.record(&[&pid.to_string(), "--cpu", "--for", "1s", "--out", "second.jsonl"]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(
+        lines(&place.path("second.jsonl")).iter().any(|line| line["cpu"] == "end" && line["why"] == "time")
+    );
+    assert!(!is_sampled(pid));
+}
+
+/// A plugin that knows nothing of profiles, and answers as if nothing but collections had been asked for.
+const OLD_PLUGIN: &str = "\
+const fs = require('node:fs');
+const folder = `${process.env.HASTEN_RUNTIME_DIR}/node`;
+fs.mkdirSync(folder, { mode: 0o700 });
+require('node:net').createServer((socket) => socket.on('data', (text) => {
+  const { op } = JSON.parse(String(text).split('\\n')[0]);
+  if (op === 'stop') fs.writeFileSync(`${folder}/stopped`, '');
+  const answer = { ok: true, pid: process.pid, node: process.version, script: null, recording: false, file: '/nowhere' };
+  socket.write(JSON.stringify(answer) + '\\n');
+}).on('error', () => {})).listen(`${folder}/${process.pid}.sock`);
+";
+
+#[test]
+fn an_older_plugin_is_told_from_one_that_takes_profiles() {
+    let mut place = Place::new();
+    fs::write(place.path("old.js"), OLD_PLUGIN).unwrap();
+    let old = place.path("old.js");
+    let pid = place.spawn(Command::new(node(20)).arg(old));
+    until(|| place.socket(pid).exists());
+    let said = place.failure(&[&pid.to_string(), "--cpu", "--for", "1s"]);
+    assert!(
+        said.contains("older than this command") && said.contains("fix: start the process again"),
+        "{said}"
+    );
+    // Nor does it record what nobody waits for.
+    until(|| place.run_folder("node").join("stopped").exists());
+}
+
+/// V8 has a handler for SIGPROF while it samples.
+fn is_sampled(pid: u32) -> bool {
+    const SIGPROF: u32 = 27;
+    caught(pid) & 1 << (SIGPROF - 1) != 0
+}
+
+#[test]
 fn without_a_name_the_recording_stays_in_the_runtime_folder() {
     let mut place = Place::new();
     let pid = place.server(20);
@@ -191,9 +288,14 @@ fn ctrl_c_ends_a_recording_early_and_keeps_it() {
 }
 
 fn watches_for_interrupt(pid: u32) -> bool {
+    caught(pid) & 2 != 0
+}
+
+/// The signals that a process has handlers for.
+fn caught(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim();
-    u64::from_str_radix(caught, 16).unwrap() & 2 != 0
+    u64::from_str_radix(caught, 16).unwrap()
 }
 
 #[test]
@@ -319,7 +421,17 @@ fn a_file_that_cannot_be_written_is_noticed_before_the_recording() {
 #[test]
 fn the_command_line_says_what_is_wrong_with_it() {
     let place = Place::new();
-    for arguments in [&["1", "--for", "1d"][..], &["0"], &[], &["--list", "1"], &["1", "--for", "0s"]] {
+    for arguments in [
+        &["1", "--for", "1d"][..],
+        &["0"],
+        &[],
+        &["--list", "1"],
+        &["1", "--for", "0s"],
+        &["--list", "--cpu"],
+        &["1", "--cpu-interval", "1ms"],
+        &["1", "--cpu", "--cpu-interval", "50us"],
+        &["1", "--cpu", "--cpu-interval", "1"],
+    ] {
         let output = place.record(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
     }

@@ -4,12 +4,13 @@
 
 use std::io::{self, Read};
 
-use hasten_v8::parse;
+use hasten_v8::profile::Profile;
 use hasten_v8::summary::{IsolateSummary, Summary};
+use hasten_v8::{export, parse};
 use libfuzzer_sys::fuzz_target;
 
 /// One line of each kind: without these, an input would hardly ever get beyond a prefix.
-const LINES: [&str; 12] = [
+const LINES: [&str; 17] = [
     "[7:0x5f00]       25 ms: Scavenge 4.5 (4.9) -> 3.7 (5.9) MB, 0.8 / 0.0 ms  (average mu = 1.000, current mu = 1.000) task; \n",
     "[7:0x5f00]      335 ms: Mark-sweep (reduce) 11.7 (24.4) -> 8.5 (26.4) MB, 10.2 / 0.0 ms  (+ 4.8 ms in 21 steps) testing; x\n",
     "[7:0x5f00]      370 ms: Incremental Mark-Compact 21.8 (49.7) -> 18.0 (85.3) MB, pooled: 0.0 MB, 15.07 / 0.00 ms (a) f; \n",
@@ -24,6 +25,11 @@ const LINES: [&str; 12] = [
     "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n",
     "{\"hasten_gc\":1,\"pid\":1,\"node\":\"v20.20.2\",\"semi_space_max\":16777216}\n",
     "{\"gc\":\"scavenge\",\"at_ms\":1.5,\"pause_ms\":0.8,\"before\":{\"used\":9,\"committed\":9},\"after\":{\"used\":5,\"committed\":9}}\n",
+    "{\"cpu\":\"start\",\"version\":1,\"at_ms\":1.5,\"interval_us\":1000}\n",
+    "{\"cpu\":\"functions\",\"first\":0,\"functions\":[[\"(root)\",\"\",0,0],[\"(idle)\",\"\",0,0],[\"f\",\"file:///f\",7,9]]}\n",
+    "{\"cpu\":\"nodes\",\"first\":1,\"nodes\":[0,0,1,1,1,2]}\n",
+    "{\"cpu\":\"samples\",\"from_ms\":2.5,\"runs\":[3,2,2000,2,1,900]}\n",
+    "{\"cpu\":\"end\",\"at_ms\":9.5,\"cut\":0,\"why\":\"time\"}\n",
 ];
 
 fuzz_target!(|data: &[u8]| {
@@ -63,6 +69,8 @@ fn check(text: &[u8]) {
         assert_eq!(told + rest, parse::collections(text).len() as u64);
     }
     summary.isolates.iter().for_each(heap);
+    summary.isolates.iter().filter_map(|heap| heap.profile.as_ref()).for_each(profile);
+    exported(text, &summary);
     let parts = parse::read(Parts(text), "-", &mut |_| {}).expect("it was readable");
     assert_eq!(json(&summary), json(&parts));
 }
@@ -76,6 +84,25 @@ fn heap(heap: &IsolateSummary) {
     assert_eq!(heap.by_kind.iter().map(|kind| kind.pauses.count).sum::<u64>(), pauses.count);
     assert!(heap.timeline.slices.len() <= 512 && heap.timeline.pauses.len() <= 2048);
     assert_eq!(heap.timeline.slices.iter().map(|slice| slice.collections).sum::<u64>(), pauses.count);
+}
+
+fn profile(profile: &Profile) {
+    let parts = profile.functions_ms + profile.program_ms + profile.collector_ms + profile.idle_ms;
+    assert!((parts - profile.sampled_ms).abs() <= 1e-6 * parts.max(1.0), "{parts} of {}", profile.sampled_ms);
+    assert!(profile.from_ms <= profile.to_ms && profile.timeline.slices.len() <= 240);
+    assert!(profile.functions.iter().all(|one| (0.0..=1.0).contains(&one.share)));
+    let _ = profile.overview(true);
+}
+
+/// What is exported refers only to stacks that it has.
+fn exported(text: &[u8], summary: &Summary) {
+    let Ok(text) = export::cpuprofile(text, "-") else { return };
+    assert!(summary.profiled().is_some() || summary.rest.is_some());
+    let file: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let array = |name: &str| file[name].as_array().expect("an array");
+    assert_eq!(array("samples").len(), array("timeDeltas").len());
+    let nodes = array("nodes").len() as u64;
+    assert!(array("samples").iter().all(|id| id.as_u64().is_some_and(|id| (1..=nodes).contains(&id))));
 }
 
 fn json(summary: &Summary) -> String {

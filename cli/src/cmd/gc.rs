@@ -1,6 +1,7 @@
 //! `hasten gc`: the cost of garbage collection in a Node.js program, and how to reduce it.
 
 mod compare;
+mod cpu;
 mod error;
 mod facts;
 mod json;
@@ -38,6 +39,7 @@ Examples:
   hasten gc gc.log                          what it shows, and what to do
   hasten gc gc.log --html                   the same as a page with charts: hasten-gc.html
   hasten gc before.log after.log            side by side
+  hasten gc gc.jsonl --cpuprofile app.cpuprofile   the CPU profile of a recording, for Chrome's DevTools
   kubectl logs app | hasten gc - --memory-limit 512M
   hasten gc --json gc.log > gc.json && hasten run --apply-gc-advice gc.json -- node app.js
 
@@ -62,6 +64,10 @@ pub(crate) struct GcArgs {
     /// Write a page with charts; its name ends in .html
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = DEFAULT_PAGE)]
     html: Option<PathBuf>,
+
+    /// Write the CPU profile of a recording made with --cpu, for Chrome's DevTools
+    #[arg(long, value_name = "FILE")]
+    cpuprofile: Option<PathBuf>,
 
     /// The memory that the program may use, such as 512M; by default what this host's cgroup allows
     #[arg(long, value_name = "SIZE")]
@@ -93,6 +99,7 @@ struct Findings {
 
 fn read(args: &GcArgs) -> Result<ExitCode, GcError> {
     let (files, page) = names(args)?;
+    let profile = args.cpuprofile.as_deref().map(|path| cpu::export(&files, path)).transpose()?;
     let traces = source::read_all(&files)?;
     let facts = facts::of(&traces, args.memory_limit, args.node.clone());
     let findings = Findings { comparison: Comparison::of(&traces), advice: advise(&traces, &facts), traces };
@@ -105,6 +112,9 @@ fn read(args: &GcArgs) -> Result<ExitCode, GcError> {
     print(&text).map_err(GcError::Output)?;
     if let Some(page) = page {
         say(format!("Page: {}", page.display()));
+    }
+    if let Some(profile) = profile {
+        say(format!("CPU profile: {}", profile.display()));
     }
     Ok(ExitCode::SUCCESS)
 }

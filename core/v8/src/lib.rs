@@ -7,9 +7,11 @@
 pub mod advice;
 pub mod compare;
 pub mod event;
+pub mod export;
 pub mod model;
 pub mod page;
 pub mod parse;
+pub mod profile;
 mod summarize;
 pub mod summary;
 pub mod units;

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::event::{Isolate, Kind, Reason};
 use crate::model::ModelInput;
+use crate::profile::Profile;
 
 /// A whole trace: one file, or standard input.
 #[derive(Clone, Debug, Serialize)]
@@ -84,6 +85,9 @@ pub struct IsolateSummary {
     /// V8 reported that this heap was full, and the process ended.
     pub ran_out_of_memory: bool,
     pub timeline: Timeline,
+    /// What the program's thread did meanwhile, if that was recorded as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
     #[serde(skip)]
     pub model: ModelInput,
 }

@@ -75,4 +75,10 @@ impl Summary {
     pub fn busiest(&self) -> Option<&IsolateSummary> {
         self.isolates.iter().find(|one| one.pauses.count > 0)
     }
+
+    /// The first heap with a CPU profile.
+    #[must_use]
+    pub fn profiled(&self) -> Option<&IsolateSummary> {
+        self.isolates.iter().find(|one| one.profile.is_some())
+    }
 }

@@ -109,6 +109,60 @@ fn pages_of_every_format_have_their_charts_on_phones_and_desktops_by_day_and_by_
 }
 
 #[test]
+fn a_cpu_profile_is_on_the_axis_of_the_pauses() {
+    let mut chromium = Chromium::start();
+    let page = Page::of("cpu", &[fixture("recorder-v24.cpu.jsonl")]);
+    for (size, scheme) in [(DESKTOP, "light"), (PHONE, "dark")] {
+        let seen = look(&mut chromium, &page, size, scheme);
+        assert_eq!([count(&seen, "pauses"), count(&seen, "cpu")], [1, 1], "{seen:#}");
+        let cpu = seen["charts"].as_array().unwrap().iter().find(|chart| chart["of"] == "cpu").unwrap();
+        let labels: Vec<_> = cpu["labels"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        assert_eq!(labels[..3], ["at", "collections", "hotA"], "{labels:?}");
+        assert_eq!(
+            cpu["name"],
+            "CPU time over time . The same numbers are in the tables under “All numbers”."
+        );
+    }
+    // Its table says the same, in the order of self time.
+    let rows = "[...document.querySelectorAll('[aria-label=\"Functions by self time\"] tbody tr')].map((row) => row.textContent)";
+    let rows = chromium.evaluate(rows);
+    assert!(
+        rows[0].as_str().unwrap().starts_with("hotA") && rows[0].as_str().unwrap().contains("server.js:2"),
+        "{rows:#}"
+    );
+    let canvas = "document.querySelector('#cpu canvas').toDataURL()";
+    let whole = chromium.evaluate(canvas);
+    // Keys in one chart move all of them.
+    chromium.evaluate("document.querySelector('#cpu figure').focus()");
+    chromium.key("+");
+    chromium.settle();
+    let window = chromium.evaluate("document.getElementById('window').textContent");
+    assert!(window.as_str().unwrap().starts_with("From "), "{window}");
+    assert_ne!(chromium.evaluate(canvas), whole);
+    chromium.evaluate("document.querySelector('#pauses figure').focus()");
+    chromium.key("0");
+    chromium.settle();
+    assert_eq!(chromium.evaluate(canvas), whole);
+    assert_eq!(chromium.complaints(), [""; 0]);
+}
+
+#[test]
+fn a_profile_without_collections_is_a_page_too() {
+    let text = fs::read_to_string(fixture_path("recorder-v24.cpu.jsonl")).unwrap();
+    let kept: Vec<_> = text.lines().filter(|line| !line.starts_with("{\"gc\"")).collect();
+    let summary = read(kept.join("\n").as_bytes(), "quiet.jsonl");
+    assert!(summary.busiest().is_none());
+    let mut chromium = Chromium::start();
+    chromium.open(&Page::of("quiet", &[summary]).url(), DESKTOP, "light");
+    chromium.settle();
+    let seen = chromium.evaluate(PROBE);
+    assert_eq!(count(&seen, "cpu"), 1, "{seen:#}");
+    let cpu = seen["charts"].as_array().unwrap().iter().find(|chart| chart["of"] == "cpu").unwrap();
+    assert!(cpu["coloured"].as_u64().unwrap() >= DRAWN, "{seen:#}");
+    assert_eq!(chromium.complaints(), [""; 0]);
+}
+
+#[test]
 fn several_traces_are_beside_each_other_where_they_can_be_compared() {
     let mut chromium = Chromium::start();
     let names =

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use hasten_v8::export::ExportError;
 use hasten_v8::page::PageError;
 use hasten_v8::parse::TraceError;
 
@@ -36,6 +37,14 @@ pub(super) enum GcError {
     PageAsTrace { path: PathBuf },
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
+    #[error("cannot export the CPU profile of {}: {source}", path.display())]
+    Profile { path: PathBuf, source: ExportError },
+    #[error("the CPU profile of one file can be exported at a time")]
+    SeveralProfiles,
+    #[error("the CPU profile of standard input cannot be exported: it would have to be read twice")]
+    ProfileOfStdin,
+    #[error("cannot write {}: {source}", path.display())]
+    WriteProfile { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Page(#[from] PageError),
     #[error("cannot make the data: {0}")]
@@ -67,9 +76,23 @@ impl GcError {
             Self::PageName { .. } => "let it end in .html: `--html=gc.html`".to_owned(),
             Self::PageAsTrace { .. } => "to write a page: `hasten gc gc.log --html=gc.html`".to_owned(),
             Self::Write { .. } => "name another place: `--html=/tmp/gc.html`".to_owned(),
+            Self::Profile { source, .. } => profile_fix(source).to_owned(),
+            Self::SeveralProfiles => "name one file: `hasten gc gc.jsonl --cpuprofile app.cpuprofile`".to_owned(),
+            Self::ProfileOfStdin => "write it into a file first, and name that".to_owned(),
+            Self::WriteProfile { .. } => "name another place: `--cpuprofile /tmp/app.cpuprofile`".to_owned(),
             Self::Page(_) | Self::Data(_) => "please report this, with the trace".to_owned(),
             Self::Output(_) => "check the file or the device behind it".to_owned(),
         }
+    }
+}
+
+fn profile_fix(error: &ExportError) -> &'static str {
+    match error {
+        ExportError::None => "record one with `hasten gc record PID --cpu --out gc.jsonl`",
+        ExportError::Several(_) => "export one recording at a time, not several in one file",
+        ExportError::Long => "record for a shorter time, or with a longer --cpu-interval",
+        ExportError::Trace(_) | ExportError::Damaged { .. } => "check the file and the device behind it",
+        ExportError::Data(_) => "please report this, with the trace",
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) fn page(path: &Path, findings: &Findings) -> Result<PathBuf, GcError>
 }
 
 /// An existing page stays in place until the new one is complete; if that fails, nothing is left behind.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(format!(".{}.tmp", std::process::id()));
     let outcome = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, path));

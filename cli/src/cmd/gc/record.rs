@@ -29,11 +29,15 @@ const EXAMPLES: &str = "\
 Examples:
   hasten gc record 1234 --for 180s          three minutes of process 1234
   hasten gc record 1234 --out gc.jsonl      where the file shall be
+  hasten gc record 1234 --cpu --for 30s     with a CPU profile of the same time
   hasten gc record --list                   processes that can be recorded
 
 The program goes on as it is: nothing is restarted. Of its CPU time, at most half a per cent is taken in a recording of a minute or
 more; one of a few seconds may take more than that. Ctrl-C ends a recording early and keeps what there is. The process must have been started by `hasten run -- node app.js`, or with
 `node -r hasten/register app.js`.
+
+A CPU profile costs more than that: V8 stops the program at its start for as long as it takes to walk the heap, and interrupts it for each
+sample. It ends with this command, however that ends.
 ";
 
 /// Record the garbage collections of a running Node.js process
@@ -56,8 +60,16 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
+    /// Take a CPU profile of the main thread as well: which functions run, for how long
+    #[arg(long)]
+    cpu: bool,
+
+    /// The time from one sample of the CPU profile to the next: 100us to 100ms
+    #[arg(long, value_name = "TIME", requires = "cpu", default_value = "1ms", value_parser = parse_interval)]
+    cpu_interval: Duration,
+
     /// List the processes that can be recorded
-    #[arg(long, conflicts_with_all = ["pid", "duration", "out"])]
+    #[arg(long, conflicts_with_all = ["pid", "duration", "out", "cpu", "cpu_interval"])]
     list: bool,
 }
 
@@ -83,7 +95,7 @@ fn record(args: &RecordArgs, pid: u32) -> Result<ExitCode, RecordError> {
     let target = args.out.as_deref().map(Target::open).transpose()?;
     let mut client = Client::connect(pid)?;
     let process = client.info()?;
-    let recording = client.record(args.duration)?;
+    let recording = client.record(args.duration, args.cpu.then_some(args.cpu_interval))?;
     let mut progress = Progress::start(&process, args.duration);
     let outcome = client.follow(&recording, args.duration, &interrupted, |state| progress.update(state))?;
     progress.finish();
@@ -91,16 +103,24 @@ fn record(args: &RecordArgs, pid: u32) -> Result<ExitCode, RecordError> {
         Some(target) => target.fill(&recording)?,
         None => recording,
     };
-    report(&outcome, &file)?;
+    report(&outcome, args.cpu, &file)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn report(outcome: &Outcome, file: &std::path::Path) -> Result<(), RecordError> {
+fn report(outcome: &Outcome, has_profile: bool, file: &std::path::Path) -> Result<(), RecordError> {
     if let Some(remark) = outcome.remark() {
         say(remark);
     }
     let events = outcome.events;
-    say(format!("{events} {} recorded; read them with", if events == 1 { "event" } else { "events" }));
+    let samples = outcome
+        .samples
+        .filter(|_| has_profile)
+        .map(|samples| format!(" and {samples} samples"))
+        .unwrap_or_default();
+    say(format!(
+        "{events} {}{samples} recorded; read them with",
+        if events == 1 { "event" } else { "events" }
+    ));
     print(&format!("hasten gc {}\n", shell_word(&file.display().to_string()))).map_err(RecordError::Stdout)
 }
 
@@ -119,6 +139,22 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     match number * scale {
         seconds @ 1.0..=DAY => Ok(Duration::from_secs_f64(seconds)),
         _ => Err("must be between 1s and 24h".to_owned()),
+    }
+}
+
+/// A number with its unit.
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    const WRONG: &str = "use a number with us or ms, such as 500us or 1ms";
+    let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
+    let scale = match &text[digits.len()..] {
+        "us" | "µs" | "μs" => 1.0,
+        "ms" => 1e3,
+        _ => return Err(WRONG.to_owned()),
+    };
+    let number: f64 = digits.parse().map_err(|_| WRONG.to_owned())?;
+    match (number * scale).round() {
+        microseconds @ 100.0..=100_000.0 => Ok(Duration::from_micros(microseconds as u64)),
+        _ => Err("must be between 100us and 100ms".to_owned()),
     }
 }
 
@@ -145,6 +181,18 @@ mod tests {
         }
         for bad in ["", "s", "x", "0s", "-1s", "25h", "3 m", "1d", "NaN", "inf", "1h30m", "é"] {
             assert!(parse_duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_interval_has_a_unit_and_limits() {
+        for (text, microseconds) in
+            [("100us", 100), ("1ms", 1000), ("0.5ms", 500), ("250µs", 250), ("100ms", 100_000)]
+        {
+            assert_eq!(parse_interval(text), Ok(Duration::from_micros(microseconds)), "{text}");
+        }
+        for bad in ["", "1", "us", "99us", "101ms", "1s", "-1ms", "NaNms", "infms", "1 ms", "é"] {
+            assert!(parse_interval(bad).is_err(), "{bad}");
         }
     }
 

@@ -10,7 +10,7 @@ use hasten_v8::verdict::Headline;
 use hasten_v8::words::shortened;
 
 use super::screen::{Screen, harmless};
-use super::{Findings, compare, spark};
+use super::{Findings, compare, cpu, spark};
 
 const LONGEST: usize = 5;
 const HEAPS: usize = 8;
@@ -40,6 +40,7 @@ fn one(text: &mut String, trace: &Summary, screen: Screen) {
         memory(text, heap, screen);
         charts(text, heap, screen);
     }
+    cpu::report(text, trace, screen);
     line(text, "");
     lines_read(text, trace, screen);
 }

@@ -33,13 +33,13 @@ fn read(path: &Path) -> Result<Summary, GcError> {
     if summary.lines.bytes == 0 {
         return Err(GcError::Empty { path: path.to_owned() });
     }
-    if summary.busiest().is_none() {
+    if summary.busiest().or_else(|| summary.profiled()).is_none() {
         return Err(GcError::NoCollections { path: path.to_owned(), what: nothing_in(&summary.lines) });
     }
     Ok(summary)
 }
 
-fn open(path: &Path) -> Result<(Box<dyn Read>, ProgressBar), GcError> {
+pub(super) fn open(path: &Path) -> Result<(Box<dyn Read>, ProgressBar), GcError> {
     if is_stdin(path) {
         if io::stdin().is_terminal() {
             return Err(GcError::Terminal);
@@ -76,6 +76,6 @@ fn nothing_in(lines: &Lines) -> String {
     format!("lines of V8: {unknown} of {total}, and none is understood{}", sample.unwrap_or_default())
 }
 
-fn is_stdin(path: &Path) -> bool {
+pub(super) fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }

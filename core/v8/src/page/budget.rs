@@ -1,6 +1,7 @@
 //! How much of each trace the page may hold.
 
 use crate::event::Kind;
+use crate::profile::{ActivitySlice, Profile};
 use crate::summary::{IsolateSummary, Slice, Summary};
 
 /// Heaps with charts, of all traces together.
@@ -8,6 +9,7 @@ const HEAPS: usize = 16;
 /// Pauses in charts, of all heaps together.
 const PAUSES: usize = 12_000;
 const SLICES: usize = 2_400;
+const CPU_SLICES: usize = 960;
 
 /// Each heap's share.
 #[derive(Debug)]
@@ -15,13 +17,14 @@ pub(super) struct Budget {
     heaps: usize,
     pauses: usize,
     slices: usize,
+    cpu_slices: usize,
 }
 
 impl Budget {
     pub(super) fn new(traces: &[Summary]) -> Self {
         let heaps = (HEAPS / traces.len().max(1)).max(1);
         let shown = traces.iter().map(|trace| trace.isolates.len().min(heaps)).sum::<usize>().max(1);
-        Self { heaps, pauses: PAUSES / shown, slices: SLICES / shown }
+        Self { heaps, pauses: PAUSES / shown, slices: SLICES / shown, cpu_slices: CPU_SLICES / shown }
     }
 
     /// The heaps with the most time in pauses.
@@ -36,6 +39,10 @@ impl Budget {
         let mut kept = if all.len() <= self.pauses { all.clone() } else { longest(all, self.pauses / 3) };
         kept.sort_by(|a, b| a.0.total_cmp(&b.0));
         (kept, heap.timeline.is_complete && all.len() <= self.pauses)
+    }
+
+    pub(super) fn cpu_slices(&self, profile: &Profile) -> Vec<ActivitySlice> {
+        active(&profile.timeline.slices, self.cpu_slices)
     }
 
     pub(super) fn slices(&self, heap: &IsolateSummary) -> Vec<Slice> {
@@ -63,6 +70,23 @@ fn longest(pauses: &[(f64, Kind, f64)], stretches: usize) -> Vec<(f64, Kind, f64
 pub(super) fn merged(slices: &[Slice], limit: usize) -> Vec<Slice> {
     let by = slices.len().div_ceil(limit.max(1)).max(1);
     slices.chunks(by).map(|chunk| chunk.iter().copied().reduce(join).unwrap_or_default()).collect()
+}
+
+/// The same for CPU time.
+pub(super) fn active(slices: &[ActivitySlice], limit: usize) -> Vec<ActivitySlice> {
+    let by = slices.len().div_ceil(limit.max(1)).max(1);
+    let together = |chunk: &[ActivitySlice]| {
+        chunk.iter().cloned().reduce(|mut sum, next| {
+            sum.to_ms = next.to_ms;
+            sum.self_ms.iter_mut().zip(next.self_ms).for_each(|(sum, ms)| *sum += ms);
+            sum.other_ms += next.other_ms;
+            sum.program_ms += next.program_ms;
+            sum.collector_ms += next.collector_ms;
+            sum.idle_ms += next.idle_ms;
+            sum
+        })
+    };
+    slices.chunks(by).filter_map(together).collect()
 }
 
 fn join(first: Slice, second: Slice) -> Slice {

@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use super::budget::Budget;
 use crate::event::Spaces;
+use crate::profile::{ActivitySlice, Profile};
 use crate::summary::{IsolateSummary, KindSummary, Slice, Summary, Trend};
-use crate::words::short_names;
+use crate::words::{short_names, shortened};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Charts {
@@ -30,7 +31,20 @@ struct Heap {
     full: Vec<(f64, u64)>,
     trend: Option<Trend>,
     histograms: Vec<Histogram>,
+    cpu: Option<Cpu>,
 }
+
+/// Shares, 0 to 1, of each slice of time, from the bottom of the stack to its top. What is missing was idle.
+#[derive(Debug, Serialize)]
+struct Cpu {
+    at: Vec<f64>,
+    shares: Vec<(String, Vec<Option<f64>>)>,
+}
+
+/// A slice of which V8 sampled less than this says nothing.
+const LEAST_SAMPLED: f64 = 0.05;
+/// Of a function, in a legend.
+const NAME: usize = 40;
 
 #[derive(Debug, Default, Serialize)]
 struct Pauses {
@@ -86,12 +100,13 @@ impl Charts {
 
 impl Heap {
     fn of(heap: &IsolateSummary, budget: &Budget) -> Self {
+        let (first_ms, last_ms) = extent(heap);
         let (pauses, is_complete) = budget.pauses(heap);
         let thinned = heap.heap.after_full.chunks(heap.heap.after_full.len().div_ceil(400).max(1));
         Self {
             name: heap.name(),
-            first: seconds(heap.first_ms),
-            last: seconds(heap.last_ms),
+            first: seconds(first_ms),
+            last: seconds(last_ms),
             pauses: Pauses {
                 at: pauses.iter().map(|pause| seconds(pause.0)).collect(),
                 kind: pauses.iter().map(|pause| pause.1.word()).collect(),
@@ -102,7 +117,41 @@ impl Heap {
             full: thinned.map(|chunk| (seconds(chunk[0].0), chunk[0].1 / 1024)).collect(),
             trend: heap.heap.trend,
             histograms: heap.by_kind.iter().map(Histogram::of).collect(),
+            cpu: heap.profile.as_ref().map(|profile| Cpu::of(profile, &budget.cpu_slices(profile))),
         }
+    }
+}
+
+/// Of collections and of the CPU profile, whatever there is.
+fn extent(heap: &IsolateSummary) -> (f64, f64) {
+    let collections = (heap.pauses.count > 0).then_some((heap.first_ms, heap.last_ms));
+    let profile = heap.profile.as_ref().map(|profile| (profile.from_ms, profile.to_ms));
+    let both = collections.into_iter().chain(profile);
+    both.reduce(|(a, b), (c, d)| (a.min(c), b.max(d))).unwrap_or((heap.first_ms, heap.last_ms))
+}
+
+impl Cpu {
+    fn of(profile: &Profile, slices: &[ActivitySlice]) -> Self {
+        let column = |ms: &dyn Fn(&ActivitySlice) -> f64| {
+            let share = |slice: &ActivitySlice| {
+                let busy_ms = slice.self_ms.iter().sum::<f64>()
+                    + slice.other_ms
+                    + slice.program_ms
+                    + slice.collector_ms;
+                let sampled_ms = busy_ms + slice.idle_ms;
+                let is_told = sampled_ms > (slice.to_ms - slice.from_ms) * LEAST_SAMPLED;
+                is_told.then(|| rounded((ms(slice) / sampled_ms).clamp(0.0, 1.0)))
+            };
+            slices.iter().map(share).collect::<Vec<_>>()
+        };
+        let mut shares = vec![("collections".to_owned(), column(&|slice| slice.collector_ms))];
+        for (at, function) in profile.functions.iter().take(profile.timeline.functions).enumerate() {
+            shares.push((shortened(function.title(), NAME), column(&|slice| slice.self_ms[at])));
+        }
+        shares.push(("other functions".to_owned(), column(&|slice| slice.other_ms)));
+        shares.push(("native code of no function".to_owned(), column(&|slice| slice.program_ms)));
+        let middle = |slice: &ActivitySlice| seconds(f64::midpoint(slice.from_ms, slice.to_ms));
+        Self { at: slices.iter().map(middle).collect(), shares }
     }
 }
 

@@ -24,6 +24,7 @@
     time.setExtent(Math.min(...heaps.map((one) => one.heap.first)), Math.max(...heaps.map((one) => one.heap.last)));
     drawPauses(heaps);
     drawShare(heaps);
+    drawCpu(heaps);
     drawHeap(heaps);
     drawSpaces(heaps);
     drawAllocation(heaps);
@@ -147,6 +148,37 @@
     }));
   }
 
+  function drawCpu(heaps) {
+    const telling = heaps.filter((one) => one.heap.cpu);
+    place('cpu-part').hidden = telling.length === 0;
+    for (const { heap, name } of telling) {
+      const caption = isSingle() ? '' : name;
+      chart(place('cpu'), 'CPU time over time ' + caption, caption, (c) => cpu(heap.cpu, c));
+    }
+  }
+
+  function cpu({ at, shares }, c) {
+    // Collections have the colour that they have above; functions take the others in turn.
+    const colours = shares.map((_, i) => i === 0 ? c.failed : i > shares.length - 3 ? (i === shares.length - 1 ? c.soft : c.stock)
+      : c.curves[[0, 1, 2, 3, 4, 5, 7][(i - 1) % 7]]);
+    return stacked(at, shares, colours, { height: 260, scales: { y: { range: () => [0, 1] } },
+      axes: [timeAxis, { values: (_, splits) => splits.map((v) => Math.round(v * 100) + ' %'), size: 66 }] },
+      (share) => format.percent(share));
+  }
+
+  /** Each line is the sum of its column and of those below; its value is the column's own. */
+  function stacked(at, columns, colours, options, tell) {
+    const below = at.map(() => 0);
+    const tops = columns.map(([, values]) => values.map((value, i) => value == null ? null : (below[i] += value)));
+    const series = columns.map(([name, values], column) => line(name, colours[column], {
+      width: 1, fill: column === 0 ? faint(colours[0], 0.55) : undefined,
+      value: (_, __, ___, i) => tell(i == null ? null : values[i]),
+    }));
+    const bands = tops.slice(1).map((_, top) => ({ series: [top + 2, top + 1], fill: faint(colours[top + 1], 0.55) }));
+    return { data: [at, ...tops], options: { timed: true, ...options, series: [timeSeries, ...series], bands,
+      cursor: { points: { show: false } } } };
+  }
+
   function drawHeap(heaps) {
     chart(place('heap'), 'Heap over time', '', (c) => isSingle() ? heapOfOne(heaps[0], c) : heapOfSeveral(heaps, c));
   }
@@ -205,18 +237,9 @@
   }
 
   function spaces(slices, c) {
-    // Stacked: each line is the sum of its space and of those below; its value is the space's own.
-    const below = slices.from.map(() => 0);
-    const tops = slices.spaces.map(([, kib]) => kib.map((value, i) => value == null ? null : (below[i] += value)));
-    const series = slices.spaces.map(([name, kib], at) => line(name, colourOf(c, at), {
-      width: 1, fill: at === 0 ? faint(colourOf(c, 0), 0.55) : undefined,
-      value: (_, __, ___, i) => bytesValue(_, i == null ? null : kib[i]),
-    }));
-    const bands = tops.slice(1).map((_, at) => ({ series: [at + 2, at + 1], fill: faint(colourOf(c, at + 1), 0.55) }));
-    return { data: [middles(slices), ...tops], options: {
-      timed: true, scales: { y: { range: fromZero } }, axes: [timeAxis, bytesAxis], series: [timeSeries, ...series], bands,
-      cursor: { points: { show: false } },
-    } };
+    const colours = slices.spaces.map((_, at) => colourOf(c, at));
+    return stacked(middles(slices), slices.spaces, colours,
+      { scales: { y: { range: fromZero } }, axes: [timeAxis, bytesAxis] }, (kib) => bytesValue(null, kib));
   }
 
   function drawAllocation(heaps) {

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::budget::{Budget, merged};
+use super::budget::{Budget, active, merged};
 use crate::advice::Advice;
 use crate::compare::Comparison;
+use crate::profile::{ActivitySlice, Profile};
 use crate::summary::{IsolateSummary, KindSummary, Slice, Summary};
 use crate::units;
 use crate::verdict::Tone;
@@ -15,6 +16,8 @@ use crate::words::{short_names, shortened};
 /// Rows of a table that replaces a chart.
 const ROWS: usize = 24;
 const LONGEST: usize = 10;
+/// Functions in the table of self time.
+const FUNCTIONS: usize = 40;
 /// Heaps in the table of heaps.
 const HEAPS: usize = 60;
 
@@ -82,6 +85,16 @@ pub(super) struct Numbers {
     slices: Vec<[String; 7]>,
     histograms: Vec<(String, Vec<(String, String)>)>,
     full: Vec<[String; 2]>,
+    cpu: Option<Cpu>,
+}
+
+/// The CPU profile of one heap's thread.
+#[derive(Debug, Serialize)]
+struct Cpu {
+    overview: String,
+    remarks: Vec<String>,
+    functions: Vec<[String; 4]>,
+    slices: Vec<[String; 5]>,
 }
 
 #[derive(Debug, Serialize)]
@@ -124,6 +137,7 @@ pub(super) fn tiles(trace: &Summary) -> Vec<Tile> {
     let Some(heap) = trace.busiest() else { return Vec::new() };
     let mut tiles = time_tiles(heap);
     tiles.extend(memory_tiles(heap));
+    tiles.extend(heap.profile.as_ref().map(cpu_tile));
     tiles
 }
 
@@ -191,6 +205,18 @@ fn memory_tiles(heap: &IsolateSummary) -> Vec<Tile> {
             tone: if trend.is_some_and(|trend| trend.is_suspicious) { "bad" } else { "" },
         },
     ]
+}
+
+fn cpu_tile(profile: &Profile) -> Tile {
+    let most = profile.functions.first();
+    Tile {
+        name: "CPU time of the main thread",
+        value: units::percent(profile.share_of(profile.busy_ms())),
+        note: most.map_or(String::new(), |one| {
+            format!("{} of it in {}", units::percent(one.share), shortened(one.title(), 40))
+        }),
+        tone: "",
+    }
 }
 
 pub(super) fn card(advice: &Advice) -> Card {
@@ -280,6 +306,32 @@ impl Numbers {
             slices: merged(&heap.timeline.slices, ROWS).iter().map(slice_row).collect(),
             histograms: heap.by_kind.iter().map(histogram).collect(),
             full: full.map(|(at, bytes)| [units::at(at), units::bytes(bytes as f64)]).collect(),
+            cpu: heap.profile.as_ref().map(|profile| Cpu::of(profile, heap.unseen_ms > 0.0)),
+        }
+    }
+}
+
+impl Cpu {
+    fn of(profile: &Profile, has_gaps: bool) -> Self {
+        let function = |one: &crate::profile::Function| {
+            [
+                shortened(one.title(), 100),
+                units::pause(one.self_ms),
+                units::percent(one.share),
+                shortened(&one.place(), 160),
+            ]
+        };
+        let slice = |slice: &ActivitySlice| {
+            let functions_ms = slice.self_ms.iter().sum::<f64>() + slice.other_ms;
+            let times = [functions_ms, slice.program_ms, slice.collector_ms, slice.idle_ms].map(units::pause);
+            let [functions, program, collector, idle] = times;
+            [units::at(slice.from_ms), functions, program, collector, idle]
+        };
+        Self {
+            overview: profile.overview(has_gaps),
+            remarks: profile.remarks(),
+            functions: profile.functions.iter().take(FUNCTIONS).map(function).collect(),
+            slices: active(&profile.timeline.slices, ROWS).iter().map(slice).collect(),
         }
     }
 }

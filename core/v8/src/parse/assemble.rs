@@ -2,6 +2,7 @@
 //! once.
 
 use super::event::{Event, Origin, Releases, Row};
+use super::profile::Part;
 use crate::event::{Collection, Isolate, Kind, Spaces};
 use crate::summary::{Format, Process};
 
@@ -19,6 +20,8 @@ pub(crate) enum Fact<'a> {
     Process(Isolate, Process),
     /// Nothing was observed between these times: what lies on both sides is not adjacent.
     Gap(Isolate, f64, f64),
+    /// A part of a CPU profile.
+    Profile(Isolate, Box<Part>),
     /// This heap was full.
     LastWords(Isolate),
     OutOfMemory,
@@ -74,6 +77,11 @@ impl Assembler {
             Event::Gap(isolate, from_ms, to_ms) => {
                 self.heap(isolate, fact).flush(fact);
                 fact(Fact::Gap(isolate, from_ms, to_ms));
+            }
+            Event::Profile(isolate, part) => {
+                // Collections come before the samples of their time.
+                self.heap(isolate, fact).flush(fact);
+                fact(Fact::Profile(isolate, part));
             }
             Event::OutOfMemory => fact(Fact::OutOfMemory),
         }

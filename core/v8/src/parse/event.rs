@@ -2,6 +2,7 @@
 
 use std::ops::{BitAnd, BitOr};
 
+use super::profile::Part;
 use crate::event::{Collection, Isolate};
 use crate::summary::{Format, Process};
 
@@ -15,6 +16,8 @@ pub(crate) enum Event {
     Process(Isolate, Process),
     /// Nothing was observed between these times.
     Gap(Isolate, f64, f64),
+    /// A part of a CPU profile.
+    Profile(Isolate, Box<Part>),
     OutOfMemory,
 }
 

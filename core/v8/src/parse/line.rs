@@ -6,6 +6,7 @@ use super::event::{Event, Origin, Releases};
 use super::pairs::{self, Measured};
 use super::plain;
 use super::prefix::{Prefix, Prefixes};
+use super::profile;
 use super::reasons::{Reasons, is_last_resort};
 use super::recorder::{Entry, Gap, Header, What};
 use super::table;
@@ -28,6 +29,7 @@ pub(super) struct Lines {
     reasons: Reasons,
     /// The process of this recording, and marking steps that belong to its next full collection.
     recorder: Option<(Isolate, f64)>,
+    profile: profile::Reader,
     is_last_words: bool,
 }
 
@@ -38,6 +40,7 @@ impl Lines {
             torn: Finder::new(b"(average mu = "),
             reasons: Reasons::new(),
             recorder: None,
+            profile: profile::Reader::default(),
             is_last_words: false,
         }
     }
@@ -176,6 +179,7 @@ impl Lines {
         if line.starts_with(b"{\"hasten_gc\":") {
             let Some(header) = Header::parse(line) else { return Some(Fate::Unknown) };
             self.recorder = Some((header.isolate(), 0.0));
+            self.profile = profile::Reader::default();
             tell(Event::Process(header.isolate(), header.process()));
             return Some(Fate::Understood);
         }
@@ -187,6 +191,11 @@ impl Lines {
         if line.starts_with(b"{\"gap\":") {
             let Some(gap) = Gap::parse(line) else { return Some(Fate::Unknown) };
             tell(Event::Gap(isolate, gap.from_ms, gap.at_ms));
+            return Some(Fate::Understood);
+        }
+        if line.starts_with(b"{\"cpu\":") {
+            let Some(part) = self.profile.read(line) else { return Some(Fate::Unknown) };
+            tell(Event::Profile(isolate, Box::new(part)));
             return Some(Fate::Understood);
         }
         if !line.starts_with(b"{\"gc\":") {

@@ -9,6 +9,7 @@ mod pairs;
 mod pipeline;
 mod plain;
 mod prefix;
+pub(crate) mod profile;
 mod reasons;
 mod recorder;
 mod relay;
@@ -56,6 +57,15 @@ pub fn read(source: impl Read, name: &str, progress: &mut dyn FnMut(u64)) -> Res
             end => Ok(summarizer.finish(name, lines, end.err().map(|error| error.to_string()))),
         }
     })?
+}
+
+/// Reports everything in `source`, and returns the fate of its lines and how it ended.
+pub(crate) fn each(
+    source: impl Read,
+    name: &str,
+    tell: &mut (impl FnMut(Event) + Send),
+) -> Result<(Lines, io::Result<()>), TraceError> {
+    source::unpacked(source, name, |source| events(source, tell))
 }
 
 /// Every collection in `text`.

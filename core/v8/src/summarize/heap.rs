@@ -1,6 +1,7 @@
 //! One heap.
 
 use super::pauses::Record;
+use super::profile::Builder;
 use super::timeline::Slices;
 use super::trend::AfterFull;
 use super::young::Nursery;
@@ -8,6 +9,7 @@ use crate::event::{Collection, Isolate, Kind};
 use crate::model::ModelInput;
 use crate::parse::assemble::Formats;
 use crate::parse::event::Releases;
+use crate::parse::profile::Part;
 use crate::summary::{Format, HeapSummary, IsolateSummary, Process};
 
 /// Times are whole milliseconds in most formats.
@@ -35,6 +37,7 @@ pub(super) struct Heap {
     after_full: AfterFull,
     slices: Slices,
     model: ModelInput,
+    profile: Option<Box<Builder>>,
 }
 
 /// The time not observed by the recorder since the last pause.
@@ -66,6 +69,7 @@ impl Heap {
             after_full: AfterFull::default(),
             slices: Slices::default(),
             model: ModelInput::default(),
+            profile: None,
         }
     }
 
@@ -76,7 +80,7 @@ impl Heap {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.first.is_none()
+        self.first.is_none() && self.profile.as_ref().is_none_or(|profile| profile.is_empty())
     }
 
     pub(super) fn pause_ms(&self) -> f64 {
@@ -105,6 +109,9 @@ impl Heap {
         let since = self.first.filter(|_| !is_open).map(|_| self.last_ms);
         self.first.get_or_insert((collection.at_ms, collection.pause_ms, collection.kind));
         self.pauses.push(collection);
+        if let Some(profile) = &mut self.profile {
+            profile.pause(collection.at_ms, collection.pause_ms);
+        }
         let flow = self.nursery.push(collection, since, self.used);
         self.slices.push(collection, since, flow);
         if let (Kind::MarkCompact, Some(used)) = (collection.kind, collection.used_after) {
@@ -127,6 +134,10 @@ impl Heap {
         self.gap.is_open = true;
         self.gap.end_ms = self.gap.end_ms.max(to_ms);
         self.used = None;
+    }
+
+    pub(super) fn sample(&mut self, part: Part) {
+        self.profile.get_or_insert_default().push(part);
     }
 
     fn peaks(&mut self, collection: &Collection) {
@@ -174,6 +185,7 @@ impl Heap {
             heap,
             ran_out_of_memory: self.ran_out_of_memory,
             timeline: self.slices.finish(),
+            profile: self.profile.and_then(|profile| profile.finish()),
             model: self.model,
         }
     }

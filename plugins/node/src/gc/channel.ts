@@ -3,6 +3,7 @@ import fs = require('node:fs');
 import net = require('node:net');
 import path = require('node:path');
 import { performance } from 'node:perf_hooks';
+import { LEAST_INTERVAL_US, MOST_INTERVAL_US } from './cpu';
 import { milliseconds } from './lines';
 import type { Recorder } from './recorder';
 import type { Recording } from './recording';
@@ -106,9 +107,9 @@ class Client {
 
   answer(line: string): void {
     try {
-      const request = JSON.parse(line) as { op?: unknown; seconds?: unknown } | null;
+      const request = JSON.parse(line) as { op?: unknown; seconds?: unknown; cpu_interval_us?: unknown } | null;
       if (request?.op === 'info') this.#inform();
-      else if (request?.op === 'record') this.#record(request.seconds);
+      else if (request?.op === 'record') this.#record(request.seconds, request.cpu_interval_us);
       else if (request?.op === 'stop') this.#stop();
       else this.refuse('no such request');
     } catch {
@@ -125,9 +126,14 @@ class Client {
     this.#socket.resume();
   }
 
-  /** A recording continues to its end without the client that requested it. */
+  /** A recording continues to its end without the client that requested it, except for a CPU profile, which costs more. */
   leave(): void {
     this.#recorder.unfollow(this.#follow);
+    try {
+      if (this.#recording) this.#recorder.endProfile(this.#recording, 'client');
+    } catch {
+      // The program must not see this error.
+    }
   }
 
   #inform(): void {
@@ -135,15 +141,23 @@ class Client {
     this.#send({ ok: true, pid: process.pid, node: process.version, script, recording: this.#recorder.isRecording, at_ms: performance.now() });
   }
 
-  #record(seconds: unknown): void {
+  #record(seconds: unknown, interval: unknown): void {
     if (this.#recording) return this.#send({ ok: false, error: 'this connection has a recording' });
     if (typeof seconds !== 'number' || !(seconds >= 1 && seconds <= LONGEST_RECORDING_S)) {
       return this.#send({ ok: false, error: `seconds must be a number from 1 to ${LONGEST_RECORDING_S}` });
     }
+    if (interval !== undefined && !isInterval(interval)) {
+      return this.#send({ ok: false, error: `cpu_interval_us must be a whole number from ${LEAST_INTERVAL_US} to ${MOST_INTERVAL_US}` });
+    }
     const recording = this.#recorder.record(seconds);
     if (typeof recording === 'string') return this.#send({ ok: false, error: recording });
+    const reason = interval === undefined ? null : this.#recorder.profile(recording, interval);
+    if (reason !== null) {
+      this.#recorder.discard(recording);
+      return this.#send({ ok: false, error: reason, cpu: false });
+    }
     this.#recording = recording;
-    this.#send({ ok: true, file: recording.file, seconds });
+    this.#send({ ok: true, file: recording.file, seconds, ...(interval !== undefined && { cpu_interval_us: interval }) });
     this.#recorder.follow(this.#follow);
   }
 
@@ -155,11 +169,11 @@ class Client {
   #report(): void {
     const recording = this.#recording;
     if (!recording) return;
-    const { bytes, dropped, events, file, lasted, unseen, why } = recording;
+    const { bytes, dropped, events, file, lasted, samples, unseen, why } = recording;
     if (why) {
       this.#recording = null;
       this.#recorder.unfollow(this.#follow);
-      return this.#send({ done: true, why, file, events, dropped, bytes, lasted_ms: lasted, unseen_ms: milliseconds(unseen), at_ms: performance.now() });
+      return this.#send({ done: true, why, file, events, dropped, bytes, lasted_ms: lasted, unseen_ms: milliseconds(unseen), samples, at_ms: performance.now() });
     }
     // A client that does not read gets only the final message.
     if (this.#socket.writableLength === 0) this.#send({ events: events + this.#recorder.waiting, bytes, at_ms: performance.now() });
@@ -170,6 +184,10 @@ class Client {
     if (this.#socket.writableLength > MOST_UNREAD) return void this.#socket.destroy();
     if (this.#socket.writable) this.#socket.write(`${JSON.stringify(answer)}\n`);
   }
+}
+
+function isInterval(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= LEAST_INTERVAL_US && (value as number) <= MOST_INTERVAL_US;
 }
 
 function isAlive(pid: number): boolean {

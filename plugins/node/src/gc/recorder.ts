@@ -1,6 +1,7 @@
 // All recordings of this process: there may be several, for several clients, and the collections are followed once for
 // all of them.
 import { Collector } from './collector';
+import { CpuProfile, type ProfileEnd } from './cpu';
 import type { End } from './lines';
 import { Recording } from './recording';
 import { openFolder } from './runtime';
@@ -15,6 +16,8 @@ export class Recorder {
   // Each with the timer that ends it.
   readonly #recordings = new Map<Recording, NodeJS.Timeout | null>();
   readonly #followers = new Set<() => void>();
+  // One at a time: each costs the program on its own.
+  #profiled: { readonly recording: Recording; readonly profile: CpuProfile } | null = null;
   #clock: NodeJS.Timeout | null = null;
 
   constructor() {
@@ -49,7 +52,38 @@ export class Recorder {
     }
   }
 
+  /** Adds a CPU profile with a sample each `interval` microseconds; a text says why that is impossible. */
+  profile(recording: Recording, interval: number): string | null {
+    if (this.#profiled) return 'a CPU profile of it is under way';
+    const profile = CpuProfile.start(interval);
+    if (typeof profile === 'string') return profile;
+    this.#profiled = { recording, profile };
+    recording.profile([profile.header()]);
+    return null;
+  }
+
+  /** Ends the CPU profile of this recording, which goes on without it. */
+  endProfile(recording: Recording, why: ProfileEnd): void {
+    const profiled = this.#profiled;
+    if (profiled?.recording !== recording) return;
+    this.#profiled = null;
+    const lines = profiled.profile.end(why);
+    recording.samples = profiled.profile.samples;
+    recording.profile(lines);
+  }
+
+  /** Ends a recording that nobody will read, and removes its file. */
+  discard(recording: Recording): void {
+    this.stop(recording, 'asked');
+    recording.remove();
+  }
+
   stop(recording: Recording, why: End): void {
+    try {
+      this.endProfile(recording, why);
+    } catch {
+      // As below.
+    }
     try {
       if (this.#recordings.size > 1) this.#collector.flush();
       else if (this.#recordings.has(recording)) recording.dropped += this.#collector.stop();
@@ -72,14 +106,29 @@ export class Recorder {
   #tick(): void {
     try {
       this.#collector.tick();
+      this.#tickProfile();
       for (const recording of this.#recordings.keys()) {
         recording.flush();
-        if (recording.why) this.#forget(recording);
+        if (!recording.why) continue;
+        this.endProfile(recording, recording.why);
+        this.#forget(recording);
       }
       this.#tell();
     } catch {
       // Nor this one.
       this.#endAll('asked');
+    }
+  }
+
+  #tickProfile(): void {
+    if (!this.#profiled) return;
+    const { recording, profile } = this.#profiled;
+    try {
+      const lines = profile.tick();
+      recording.samples = profile.samples;
+      recording.profile(lines);
+    } catch {
+      this.endProfile(recording, 'failed');
     }
   }
 

@@ -21,6 +21,8 @@ export class Recording implements Progress {
   detailed = 0;
   dropped = 0;
   unseen = 0;
+  /** Of the CPU profile; those of its last seconds are not counted yet. */
+  samples = 0;
   bytes = 0;
   why: End | null = null;
   readonly #fd: number;
@@ -59,6 +61,15 @@ export class Recording implements Progress {
     }
   }
 
+  /** Lines of a CPU profile. */
+  profile(lines: readonly string[]): void {
+    for (const line of lines) {
+      if (this.why) return;
+      if (this.#size + Buffer.byteLength(line) + RESERVE > this.#most) return this.end('size');
+      this.#push(line);
+    }
+  }
+
   /** Nothing was observed between these two times. */
   gap(from: number, to: number): void {
     if (this.why) return;
@@ -93,6 +104,10 @@ export class Recording implements Progress {
       this.#endFull();
     }
     close(this.#fd);
+  }
+
+  remove(): void {
+    fs.rmSync(this.file, { force: true });
   }
 
   #push(line: string): void {

@@ -19,6 +19,8 @@ const TURN: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Hours of recording are not given up that quickly.
 const LONG_PATIENCE: Duration = Duration::from_secs(120);
+/// V8 walks the heap before it takes samples, which stops the program for seconds if the heap is large.
+const PROFILE_PATIENCE: Duration = Duration::from_secs(60);
 const LONGEST_ANSWER: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -50,6 +52,8 @@ pub(super) struct Outcome {
     pub(super) events: u64,
     dropped: u64,
     why: String,
+    /// Of the CPU profile.
+    pub(super) samples: Option<u64>,
     /// How long it lasted, and how much of that was not observed.
     #[serde(default)]
     lasted_ms: f64,
@@ -110,13 +114,29 @@ impl Client {
         self.ask(&json!({ "op": "info" }))
     }
 
-    /// Starts a recording and returns its file.
-    pub(super) fn record(&mut self, duration: Duration) -> Result<PathBuf, RecordError> {
+    /// Starts a recording, if wanted with a CPU profile of which this is the interval, and returns its file.
+    pub(super) fn record(
+        &mut self,
+        duration: Duration,
+        cpu: Option<Duration>,
+    ) -> Result<PathBuf, RecordError> {
         #[derive(Deserialize)]
         struct Started {
             file: PathBuf,
+            cpu_interval_us: Option<u64>,
         }
-        let started: Started = self.ask(&json!({ "op": "record", "seconds": duration.as_secs_f64() }))?;
+        let mut request = json!({ "op": "record", "seconds": duration.as_secs_f64() });
+        let Some(interval) = cpu else {
+            let started: Started = self.ask(&request)?;
+            return Ok(started.file);
+        };
+        request["cpu_interval_us"] = json!(interval.as_micros() as u64);
+        let started: Started = self.ask_within(PROFILE_PATIENCE, &request)?;
+        if started.cpu_interval_us.is_none() {
+            // An older plugin: it records collections, which nobody will wait for.
+            let _ = self.send(&json!({ "op": "stop" }));
+            return Err(RecordError::OldPlugin(self.pid));
+        }
         Ok(started.file)
     }
 
@@ -159,14 +179,26 @@ impl Client {
     }
 
     fn ask<T: for<'de> Deserialize<'de>>(&mut self, request: &Value) -> Result<T, RecordError> {
+        self.ask_within(PATIENCE, request)
+    }
+
+    fn ask_within<T: for<'de> Deserialize<'de>>(
+        &mut self,
+        patience: Duration,
+        request: &Value,
+    ) -> Result<T, RecordError> {
         let pid = self.pid;
         self.send(request).map_err(|error| RecordError::Connection { pid, error })?;
-        let overdue = Instant::now() + PATIENCE;
+        let overdue = Instant::now() + patience;
         while Instant::now() < overdue {
             if let Some(answer) = self.receive()? {
                 if answer["ok"] == false {
                     let reason = answer["error"].as_str().unwrap_or("no reason given").to_owned();
-                    return Err(RecordError::Refused { pid, reason });
+                    // It says so if only the CPU profile is refused.
+                    return Err(match answer["cpu"] == false {
+                        true => RecordError::NoProfile { pid, reason },
+                        false => RecordError::Refused { pid, reason },
+                    });
                 }
                 return self.understand(answer);
             }

@@ -39,6 +39,10 @@ pub(super) enum RecordError {
     Silent(u32),
     #[error("process {pid} refuses: {reason}")]
     Refused { pid: u32, reason: String },
+    #[error("no CPU profile of process {pid}: {reason}")]
+    NoProfile { pid: u32, reason: String },
+    #[error("the plugin in process {0} is older than this command, and takes no CPU profiles")]
+    OldPlugin(u32),
     #[error("process {pid} answers what hasten does not understand: {answer}")]
     Garbage { pid: u32, answer: String },
     #[error("the connection to process {pid} broke: {error}")]
@@ -87,7 +91,14 @@ impl RecordError {
                     .to_owned()
             }
             Self::Refused { .. } => "wait until other recordings have ended".to_owned(),
-            Self::Garbage { .. } => "start the process again with this version of hasten".to_owned(),
+            Self::NoProfile { pid, .. } => {
+                format!(
+                    "record its collections alone: `hasten gc record {pid}`; if a profile is under way, wait until it has ended"
+                )
+            }
+            Self::OldPlugin(_) | Self::Garbage { .. } => {
+                "start the process again with this version of hasten".to_owned()
+            }
             Self::Connection { pid, .. } => format!("see whether process {pid} still runs, and try again"),
             Self::Ended(_) => {
                 "`HASTEN_NODE_GC=record hasten run -- node app.js` records from the start".to_owned()
