@@ -18,7 +18,7 @@ const CRASHED: i32 = 11;
 /// One release, and all of them in `make thorough`: each differs in the layout of something.
 fn releases() -> &'static [&'static str] {
     match std::env::var_os("HASTEN_TEST_THOROUGH") {
-        Some(_) => &["20", "22", "24", "26"],
+        Some(_) => &["18", "20", "22", "24", "26"],
         None => &["24"],
     }
 }
@@ -223,6 +223,67 @@ fn a_crash_in_an_addon_is_told_with_its_library_and_symbol() {
         assert_eq!(frames[0]["kind"], "native");
         assert!(at("crash_here") < at("crash") && at("crash") < at("caller"), "{release}: {frames:?}");
         assert!(at("caller") < at("node::Start"), "{release}: {frames:?}");
+    }
+}
+
+/// Calls what throws, without a handler and with one, and throws itself; then it ends the process.
+const HOLDER: &str = "
+#include <cstdlib>
+#include <node.h>
+using namespace v8;
+static void Call(const FunctionCallbackInfo<Value>& info) {
+  Local<Context> context = info.GetIsolate()->GetCurrentContext();
+  Local<Value> result;
+  bool is_done = info[0].As<Function>()->Call(context, Undefined(info.GetIsolate()), 0, nullptr).ToLocal(&result);
+  if (!is_done) abort();
+}
+static void Hold(const FunctionCallbackInfo<Value>& info) {
+  TryCatch handler(info.GetIsolate());
+  Call(info);
+}
+static void Raise(const FunctionCallbackInfo<Value>& info) {
+  info.GetIsolate()->ThrowException(info[0]);
+  abort();
+}
+NODE_MODULE_INIT() {
+  NODE_SET_METHOD(exports, \"call\", Call);
+  NODE_SET_METHOD(exports, \"hold\", Hold);
+  NODE_SET_METHOD(exports, \"raise\", Raise);
+}
+";
+
+const THROWS: &str = "
+const holder = require('./holder.node');
+class Odd extends Error {}
+function thrower() { throw new Odd('three are left'); }
+holder.HOW('HOW' === 'raise' ? new Odd('three are left') : thrower);
+";
+
+#[test]
+fn an_exception_that_native_code_has_in_hand_is_told_with_who_has_it() {
+    for release in releases() {
+        let made = tempfile::tempdir().unwrap();
+        std::fs::write(made.path().join("holder.cc"), HOLDER).unwrap();
+        let include = node(release).parent().unwrap().join("../include/node");
+        let mut compiler = Command::new("c++");
+        compiler.args(["-std=c++20", "-w", "-shared", "-fPIC", "-o", "holder.node", "holder.cc", "-I"]);
+        assert!(compiler.arg(include).current_dir(made.path()).status().unwrap().success());
+        let since_22 = !["18", "20"].contains(release);
+        for (how, holds) in [("call", false), ("raise", false), ("hold", true)] {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::copy(made.path().join("holder.node"), folder.path().join("holder.node")).unwrap();
+            let program = THROWS.replace("HOW", how);
+            let Some(core) = core_of(release, &[], &program, ABORTED, folder.path()) else { return };
+            let report = report(&core);
+            let [thrown] = list(&report, "thrown") else { panic!("{release} {how}: {}", report["thrown"]) };
+            assert_eq!((&thrown["name"], &thrown["message"]), (&"Odd".into(), &"three are left".into()));
+            let told = thrown["how"].as_str().unwrap();
+            assert_eq!(told.contains("held by native code"), holds, "{release} {how}: {told}");
+            assert_eq!(told.contains("pending"), !holds || since_22, "{release} {how}: {told}");
+            let first = list(thrown, "stack")[0].as_str().unwrap();
+            let expected = if how == "raise" { "app.js:5:36" } else { "app.js:4:28" };
+            assert!(first.contains(expected), "{release} {how}: {first}");
+        }
     }
 }
 

@@ -26,7 +26,16 @@ globalThis.weak = new WeakMap([[all, new Planted(-1)]]);
 globalThis.sliced = 'a text of some length, of which a part is kept'.slice(3, 40);
 globalThis.bag = {}; for (let i = 0; i < 100; i++) bag['p' + i] = i; delete bag.p3;
 setInterval(() => {}, 1e6);
-console.log('ready');
+// It ends within optimised code that has other functions in it.
+const ends = [() => 1, () => 2, () => 3, () => 4, () => 5, () => 6, () => {
+  console.log('ready');
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+}];
+function innermost(x, end) { return x + ends[end](); }
+function middle(x, end) { return innermost(x, end) + 1; }
+function outer(n, last) { let sum = 0; for (let i = 0; i < n; i++) sum += middle(i, last ? 6 : i % 6); return sum; }
+for (let i = 0; i < 400; i++) outer(1000);
+outer(1, true);
 ";
 
 thread_local! {

@@ -205,8 +205,11 @@ pub(super) fn stacks(text: &mut String, report: &Report) {
                 true => "built in".to_owned(),
                 false => format!("{}:{}:{}{about}", frame.script, frame.line, frame.column),
             };
-            let arguments = frame.arguments.join(", ");
-            _ = writeln!(text, "  {} ({arguments})\n      {place}, {}", frame.function, frame.kind);
+            let arguments = match frame.is_inlined() {
+                true => String::new(),
+                false => format!(" ({})", frame.arguments.join(", ")),
+            };
+            _ = writeln!(text, "  {}{arguments}\n      {place}, {}", frame.function, frame.kind);
         }
     }
 }

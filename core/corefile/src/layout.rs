@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use crate::binary::Binary;
 use crate::error::CoreError;
+use crate::inlined::Opcodes;
 
 pub(crate) type InstanceType = u16;
 
@@ -38,7 +39,30 @@ pub(crate) struct Layout {
     pub(crate) property: PropertyBits,
     /// In a heap: what its collector is doing.
     pub(crate) heap_state: Option<u64>,
+    /// For releases whose optimised code is understood.
+    pub(crate) code: Option<CodeFields>,
     pub(crate) major: u32,
+}
+
+/// What machine code says of itself.
+#[derive(Debug)]
+pub(crate) struct CodeFields {
+    /// How optimised code is left.
+    pub(crate) data: u64,
+    /// The object that the instructions are in.
+    pub(crate) stream: u64,
+    pub(crate) start: u64,
+    pub(crate) size: u64,
+    pub(crate) flags: u64,
+    /// Of the flags.
+    pub(crate) kind_mask: u32,
+    pub(crate) baseline: u32,
+    /// Elements of the data.
+    pub(crate) literals: u64,
+    pub(crate) inlining_positions: u64,
+    pub(crate) opcodes: &'static Opcodes,
+    /// Maglev's table of return addresses is understood; it was another one before.
+    pub(crate) has_table: bool,
 }
 
 #[derive(Debug)]
@@ -75,6 +99,8 @@ impl Layout {
         let bits = |name: &str, default: u32| {
             find.exact(name).and_then(|value| u32::try_from(value).ok()).unwrap_or(default)
         };
+        let major =
+            binary.node.as_deref().and_then(|node| node.split('.').next()?.parse().ok()).unwrap_or_default();
         Ok(Self {
             names: names(&binary.constants, contexts.0),
             map_type: kind("type_Map__MAP_TYPE").ok_or_else(missing)?,
@@ -116,11 +142,8 @@ impl Layout {
                 dictionary_entry: u64::from(bits("namedictionaryshape_entry_size", 3)),
             },
             heap_state: binary.heap_state,
-            major: binary
-                .node
-                .as_deref()
-                .and_then(|node| node.split('.').next()?.parse().ok())
-                .unwrap_or_default(),
+            code: code(&find, major),
+            major,
         })
     }
 
@@ -173,6 +196,25 @@ impl Constants<'_> {
         let of_prefix = self.0.iter().filter(|(name, _)| name.starts_with(prefix));
         of_prefix.min_by_key(|(name, _)| *name).and_then(|(_, &value)| u64::try_from(value).ok())
     }
+}
+
+/// Node 20 does not name all of the fields.
+fn code(find: &Constants<'_>, major: u32) -> Option<CodeFields> {
+    let field = |name: &str, default: u64| find.first(name).unwrap_or(default);
+    let number = |name: &str| find.exact(name).and_then(|value| u32::try_from(value).ok());
+    Some(CodeFields {
+        data: field("class_Code__deoptimization_data__", 8),
+        stream: field("class_Code__instruction_stream__", 32),
+        start: field("class_Code__instruction_start__", 40),
+        size: field("class_Code__instruction_size__", 56),
+        flags: field("class_Code__flags__", 48),
+        kind_mask: number("CodeKindFieldMask")?,
+        baseline: number("CodeKindBaseline")?,
+        literals: number("DeoptimizationDataLiteralArrayIndex")?.into(),
+        inlining_positions: number("DeoptimizationDataInliningPositionsIndex")?.into(),
+        opcodes: Opcodes::of(major)?,
+        has_table: major >= 24,
+    })
 }
 
 /// The types of contexts, in their order.

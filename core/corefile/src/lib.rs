@@ -14,6 +14,7 @@ mod error;
 mod graph;
 mod holders;
 mod image;
+mod inlined;
 mod layout;
 mod lists;
 mod live;

@@ -121,11 +121,10 @@ fn places(image: &Image<'_>) -> Vec<(u64, u64, String)> {
         let name = path.rsplit('/').next().unwrap_or_default();
         ["node", "libnode", "libuv", "electron"].iter().any(|start| name.starts_with(start))
     };
-    let programs: Vec<u64> =
-        image.files.iter().filter(|file| holds_libuv(&file.path)).map(|file| file.start).collect();
-    let of_program = |start: u64| {
-        programs.iter().any(|&program| (program..program.saturating_add(PROGRAM)).contains(&start))
-    };
+    let programs: Vec<_> = image.files.iter().filter(|file| holds_libuv(&file.path)).collect();
+    // Those that begin with zeros follow the file. What malloc has is farther away, with loops of Node.js's own threads in it.
+    let of_program =
+        |start: u64| programs.iter().any(|program| (program.start..=program.end).contains(&start));
     let variables = image.segments.iter().filter(|segment| segment.writable && of_program(segment.start));
     let mut places: Vec<_> = variables
         .map(|segment| {

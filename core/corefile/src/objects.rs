@@ -55,6 +55,11 @@ impl<'a> View<'a> {
         self.image.word((tagged & !3).wrapping_add(offset))
     }
 
+    /// The length of an array.
+    pub(crate) fn length(&self, array: u64) -> u64 {
+        self.field(array, 8) >> 32
+    }
+
     pub(crate) fn map(&self, tagged: u64) -> Option<Map> {
         if tagged & 7 != 1 {
             return None;

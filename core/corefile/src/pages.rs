@@ -10,6 +10,8 @@ const PAGE: u64 = 1 << PAGE_BITS;
 /// The header of a page is smaller than this.
 const HEADER: u64 = 0x2000;
 const LARGEST: u64 = 1 << 36;
+/// V8 asks the system for whole pages of memory.
+const MAPPED: u64 = 4096;
 /// An eighth of a page.
 const HINT_BITS: u32 = 12;
 /// The half of the young generation that is empty between two collections.
@@ -206,14 +208,9 @@ fn header(image: &Image<'_>, base: u64) -> Option<Area> {
     let bytes = image.at(base, 128);
     let at = |index: usize| word(bytes, index * 8);
     let begins = |start: u64| base < start && start - base < HEADER;
-    // Node 18 and 20: size, flags, heap, start, end.
-    if at(0) > 0
-        && at(0) <= LARGEST
-        && begins(at(3))
-        && at(3) < at(4)
-        && at(4) - base <= at(0)
-        && at(1) >> 32 == 0
-    {
+    let is_size = |size: u64| (1..=LARGEST).contains(&size) && size.is_multiple_of(MAPPED);
+    // Node 18 and 20: size, flags, heap, start, end. A table of pointers of malloc would look like it, but for the size.
+    if is_size(at(0)) && begins(at(3)) && at(3) < at(4) && at(4) - base <= at(0) && at(1) >> 32 == 0 {
         return Some(Area {
             header: base,
             start: at(3),
@@ -224,13 +221,7 @@ fn header(image: &Image<'_>, base: u64) -> Option<Area> {
         });
     }
     // Node 22: flags, itself, size, heap, start, end.
-    if at(1) == base
-        && at(2) > 0
-        && at(2) < LARGEST
-        && begins(at(4))
-        && at(4) < at(5)
-        && at(5) - base <= at(2)
-    {
+    if at(1) == base && is_size(at(2)) && begins(at(4)) && at(4) < at(5) && at(5) - base <= at(2) {
         return Some(Area {
             header: base,
             start: at(4),
@@ -278,5 +269,38 @@ impl Hasher for Product {
     fn write_u64(&mut self, value: u64) {
         let product = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = product ^ product >> 29;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A core file with these words at an address.
+    fn core(base: u64, words: &[u64]) -> Vec<u8> {
+        let mut file = vec![0; 64 + 56];
+        file[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        (file[16], file[18], file[32], file[56], file[64]) = (4, 62, 64, 1, 1);
+        let size = (PAGE * 2).to_le_bytes();
+        for (at, bytes) in [(8, 120_u64.to_le_bytes()), (16, base.to_le_bytes()), (32, size), (40, size)] {
+            file[64 + at..72 + at].copy_from_slice(&bytes);
+        }
+        file.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        file.resize(120 + 2 * PAGE as usize, 0);
+        file
+    }
+
+    fn found(base: u64, words: &[u64]) -> usize {
+        Pages::find(&Image::parse(&core(base, words)).unwrap()).unwrap().list.len()
+    }
+
+    #[test]
+    fn a_page_is_known_by_its_header_and_pointers_are_none() {
+        let base = 0xf30_0000;
+        assert_eq!(found(base, &[PAGE, 4, 0x800_0000, base + 0x100, base + PAGE]), 1);
+        assert_eq!(found(base, &[4, base, PAGE, 0x800_0000, base + 0x100, base + PAGE]), 1);
+        // Of a program whose own memory is low, as malloc had it in Node 22.
+        let pointers = [0xf30_0420, 0xf2f_f800, 0xf30_0740, 0xf30_0360, 0xf30_04e0, 0xf2f_f8c0];
+        assert_eq!(found(base, &pointers), 0);
     }
 }

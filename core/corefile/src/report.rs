@@ -14,6 +14,7 @@ use crate::error::CoreError;
 use crate::graph::{Graph, Keep, in_a_table};
 use crate::holders::{Holders, Suspect, TreeBox};
 use crate::image::Image;
+use crate::inlined;
 use crate::layout::{InstanceType, Layout};
 use crate::lists;
 use crate::loops::{self, EventLoop};
@@ -116,7 +117,7 @@ pub struct Thread {
     pub frames: Vec<Frame>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Frame {
     pub function: String,
     pub script: String,
@@ -134,6 +135,12 @@ impl Frame {
     #[must_use]
     pub fn is_native(&self) -> bool {
         self.kind == stack::NATIVE
+    }
+
+    /// Part of the frame of the next one that is not: its arguments are not known.
+    #[must_use]
+    pub fn is_inlined(&self) -> bool {
+        self.kind == stack::INLINED
     }
 }
 
@@ -281,12 +288,13 @@ impl Report {
         let calls: Vec<_> = threads.iter().map(|thread| stack::calls(view, thread, &mut words)).collect();
         let places: Vec<_> = threads.iter().map(|thread| native::places(view.image, thread)).collect();
         let names = Names::of(view.image, &self.program, places.iter().flatten().copied());
+        let optimised = inlined::Frames::of(view);
         let stacks = threads.iter().zip(calls).zip(places).enumerate();
         self.threads = stacks
             .map(|(index, ((thread, calls), places))| Thread {
                 id: thread.id,
                 name: name(index),
-                frames: stack::frames(view, &calls, &places, &names, redact),
+                frames: stack::frames(view, &optimised, &calls, &places, &names, redact),
             })
             .collect();
     }

@@ -1,6 +1,7 @@
 //! JavaScript's frames on the stack of a thread, known by their shape.
 
 use crate::image::Thread;
+use crate::inlined::{self, Part};
 use crate::native::{Function, Names, Place};
 use crate::objects::View;
 use crate::report::Frame;
@@ -14,17 +15,27 @@ const STACK: u64 = 8 << 20;
 /// The kind of a frame that is not of JavaScript; its script is a program or a library.
 pub(crate) const NATIVE: &str = "native";
 
+const INTERPRETED: &str = "interpreted";
+const BUILTIN: &str = "builtin";
+/// Baseline code, or optimised code of which no more is known.
+const COMPILED: &str = "compiled";
+const OPTIMISED: &str = "optimised";
+/// It has no frame of its own.
+pub(crate) const INLINED: &str = "optimised, inlined";
+
 /// A function that was called, by its frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call {
     pub(crate) fp: u64,
     pub(crate) shared: u64,
+    /// Up to here the stack belongs to what it has called.
+    below: u64,
     arguments: u64,
 }
 
 impl Call {
     /// Known by its shape: below the caller's frame pointer a frame keeps the context and the function.
-    fn at(view: &View<'_>, fp: u64) -> Option<Self> {
+    fn at(view: &View<'_>, fp: u64, below: u64) -> Option<Self> {
         let word = |offset: i64| view.image.word(fp.wrapping_add_signed(offset));
         let function = word(-16);
         let is_function = view.map(function).is_some_and(|map| view.layout.is_function(map.kind));
@@ -34,7 +45,11 @@ impl Call {
             _ => 0,
         };
         let shared = || view.field(function, view.layout.function_shared);
-        (is_function && has_context).then(|| Self { fp, shared: shared(), arguments })
+        (is_function && has_context).then(|| Self { fp, shared: shared(), below, arguments })
+    }
+
+    fn shown(&self, view: &View<'_>, redact: bool) -> Vec<String> {
+        self.arguments(view).into_iter().map(|value| view.show(value, redact)).collect()
     }
 
     pub(crate) fn arguments(&self, view: &View<'_>) -> Vec<u64> {
@@ -45,6 +60,7 @@ impl Call {
 /// From the top down: of JavaScript, and the native ones around.
 pub(crate) fn frames(
     view: &View<'_>,
+    optimised: &inlined::Frames<'_>,
     calls: &[Call],
     places: &[Place],
     names: &Names,
@@ -59,8 +75,17 @@ pub(crate) fn frames(
             && calls.iter().all(|call| call.fp != place.at);
         is_frame.then(|| (place.at, native(function, !place.is_guess)))
     });
-    let mut frames: Vec<(u64, Frame)> =
-        calls.iter().map(|call| (call.fp, frame(view, call, redact))).collect();
+    let of_call = |call: &Call| {
+        let whole = frame(view, call, redact);
+        let parts = (whole.kind == COMPILED).then(|| optimised.parts(call.fp, call.below, call.shared));
+        let frames = match parts.flatten() {
+            Some(parts) => taken_apart(view, call, &parts, redact),
+            None => vec![whole],
+        };
+        let at = call.fp;
+        frames.into_iter().map(move |frame| (at, frame))
+    };
+    let mut frames: Vec<(u64, Frame)> = calls.iter().flat_map(of_call).collect();
     frames.extend(native);
     frames.sort_by_key(|(at, _)| *at);
     frames.into_iter().map(|(_, frame)| frame).collect()
@@ -84,19 +109,42 @@ pub(crate) fn calls(view: &View<'_>, thread: &Thread, words: &mut u64) -> Vec<Ca
     let top = segment.end.min(thread.sp.saturating_add(STACK));
     let mut calls = Vec::new();
     let mut at = thread.sp & !7;
+    let mut below = at;
     while at.saturating_add(16) < top && calls.len() < FRAMES && *words > 0 {
         *words -= 1;
         let caller = view.image.word(at);
         let is_frame = caller & 7 == 0 && at < caller && caller < top;
-        match is_frame.then(|| Call::at(view, at)).flatten() {
+        match is_frame.then(|| Call::at(view, at, below)).flatten() {
             Some(call) => {
                 calls.push(call);
+                below = at;
                 at = caller;
             }
             None => at += 8,
         }
     }
     calls
+}
+
+/// The functions in an optimised frame, the innermost first. The arguments of those that are inlined may be nowhere.
+fn taken_apart(view: &View<'_>, call: &Call, parts: &[Part], redact: bool) -> Vec<Frame> {
+    let last = parts.len().saturating_sub(1);
+    let of_part = |(index, part): (usize, &Part)| {
+        let frame = match part.shared {
+            Some(shared) => {
+                let bytecode = part.offset.zip(view.bytecode(shared));
+                placed(view, shared, bytecode.and_then(|(offset, bytecode)| view.position(bytecode, offset)))
+            }
+            None => Frame { function: "(builtin)".to_owned(), ..Frame::default() },
+        };
+        let kind = match index == last {
+            true => OPTIMISED,
+            false => INLINED,
+        };
+        let arguments = if index == last { call.shown(view, redact) } else { Vec::new() };
+        Frame { kind, arguments, ..frame }
+    };
+    parts.iter().enumerate().map(of_part).collect()
 }
 
 fn frame(view: &View<'_>, call: &Call, redact: bool) -> Frame {
@@ -106,21 +154,22 @@ fn frame(view: &View<'_>, call: &Call, redact: bool) -> Frame {
     let position = interpreted
         .then(|| view.position(bytecode, (offset >> 32).wrapping_sub(view.layout.bytecode_header - 1)))
         .flatten();
-    let (script, line, column) = view.place(call.shared, position).unwrap_or_default();
-    let name = view.function_name(call.shared);
+    let frame = placed(view, call.shared, position);
+    let kind = if interpreted { INTERPRETED } else { frame.kind };
+    Frame { kind, arguments: call.shown(view, redact), ..frame }
+}
+
+/// A function, where it stands or begins.
+fn placed(view: &View<'_>, shared: u64, position: Option<u32>) -> Frame {
+    let (script, line, column) = view.place(shared, position).unwrap_or_default();
+    let name = view.function_name(shared);
     Frame {
         function: if name.is_empty() { "(anonymous)".to_owned() } else { name },
         line,
         column,
-        kind: if interpreted {
-            "interpreted"
-        } else if script.is_empty() {
-            "builtin"
-        } else {
-            "compiled"
-        },
+        kind: if script.is_empty() { BUILTIN } else { COMPILED },
         exact: position.is_some(),
         script,
-        arguments: call.arguments(view).into_iter().map(|value| view.show(value, redact)).collect(),
+        arguments: Vec::new(),
     }
 }

@@ -3,6 +3,8 @@
 //! Where an isolate keeps them differs from release to release, but two words around tell: the isolate's own address, and the
 //! first `v8::TryCatch` before it, which begins with that address, too.
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 use crate::bytes::{int, word};
@@ -13,8 +15,9 @@ use crate::stack;
 
 /// Of all isolates.
 const MOST: usize = 16;
-/// The part of an isolate in which a thread's state is.
-const STATE: std::ops::Range<usize> = 0x100..0x300;
+/// The part of an isolate in which a thread's state is: before the table of roots, and in Node 18 behind it.
+const STATE: Range<usize> = 0x100..0x300;
+const STATE_OF_18: Range<usize> = 0x100..0x8000;
 /// Nested `v8::TryCatch`.
 const NESTED: usize = 64;
 /// Local handles in one block.
@@ -26,6 +29,9 @@ const ARGUMENT: u64 = 32;
 const CALLS: u64 = 64;
 const MESSAGE: usize = 2000;
 const STACK: usize = 16_000;
+
+const HELD: &str = "held by native code that handles it";
+const PENDING_AND_HELD: &str = "pending, and held by native code that handles it";
 
 /// An exception that was on its way.
 #[derive(Debug, Serialize)]
@@ -50,8 +56,10 @@ pub(crate) fn of(view: &View<'_>, isolates: &[Isolate], redact: bool) -> Vec<Thr
                 found.push((how.to_owned(), value));
             }
         };
-        pending.into_iter().for_each(|value| add("pending", value));
-        held.into_iter().for_each(|value| add("held by native code that handles it", value));
+        // Since Node 22 what a handler holds is pending until the handler is gone.
+        let how = |value: u64| if held.contains(&value) { PENDING_AND_HELD } else { "pending" };
+        pending.into_iter().for_each(|value| add(how(value), value));
+        held.into_iter().for_each(|value| add(HELD, value));
         let message = std::iter::once(message).chain(handles(view, isolate));
         for message in message.filter(|&tagged| view.is(tagged, "JS_MESSAGE_OBJECT")) {
             add("not caught: V8 has made a message of it", view.field(message, ARGUMENT));
@@ -82,14 +90,18 @@ struct State {
 impl State {
     fn of(view: &View<'_>, isolate: &Isolate) -> Self {
         let image = view.image;
-        let bytes = image.at(isolate.start, STATE.end + 128);
-        let Some(own) = STATE.step_by(8).find(|&at| word(bytes, at) == isolate.start) else {
+        let range = if view.layout.major < 20 { STATE_OF_18 } else { STATE };
+        let bytes = image.at(isolate.start, range.end + 128);
+        let is_context = |at| view.map(word(bytes, at)).is_some_and(|map| view.layout.is_context(map.kind));
+        // In Node 18 the isolate's address is elsewhere, too; here the current context follows.
+        let is_own =
+            |at: usize| word(bytes, at) == isolate.start && (view.layout.major >= 20 || is_context(at + 8));
+        let Some(own) = range.step_by(8).find(|&at| is_own(at)) else {
             return Self::default();
         };
-        let (pending, message) = if view.layout.major < 22 {
-            ([own + 24, own + 104], own + 88)
-        } else {
-            ([own - 56; 2], own + 32)
+        let (pending, message) = match view.layout.major {
+            ..22 => ([own + 24, own + 104], own + 88),
+            _ => ([own - 56; 2], own + 32),
         };
         let mut held = Vec::new();
         let mut block = word(bytes, own - 8);
