@@ -263,7 +263,7 @@ holder.HOW('HOW' === 'raise' ? new Odd('three are left') : thrower);
 fn an_exception_that_native_code_has_in_hand_is_told_with_who_has_it() {
     for release in releases() {
         let made = tempfile::tempdir().unwrap();
-        std::fs::write(made.path().join("holder.cc"), HOLDER).unwrap();
+        fs::write(made.path().join("holder.cc"), HOLDER).unwrap();
         let include = node(release).parent().unwrap().join("../include/node");
         let mut compiler = Command::new("c++");
         compiler.args(["-std=c++20", "-w", "-shared", "-fPIC", "-o", "holder.node", "holder.cc", "-I"]);
@@ -271,7 +271,7 @@ fn an_exception_that_native_code_has_in_hand_is_told_with_who_has_it() {
         let since_22 = !["18", "20"].contains(release);
         for (how, holds) in [("call", false), ("raise", false), ("hold", true)] {
             let folder = tempfile::tempdir().unwrap();
-            std::fs::copy(made.path().join("holder.node"), folder.path().join("holder.node")).unwrap();
+            fs::copy(made.path().join("holder.node"), folder.path().join("holder.node")).unwrap();
             let program = THROWS.replace("HOW", how);
             let Some(core) = core_of(release, &[], &program, ABORTED, folder.path()) else { return };
             let report = report(&core);

@@ -312,7 +312,7 @@ while sys.stdin.buffer.read(1):
         let looked = Cell::new(0);
         let busy = || {
             // Each second look is at a process that stands still.
-            if looked.get() % 2 == 0 && looked.get() / 2 < times {
+            if looked.get().is_multiple_of(2) && looked.get() / 2 < times {
                 map.borrow_mut()();
             }
             looked.set(looked.get() + 1);
