@@ -309,7 +309,7 @@ while sys.stdin.buffer.read(1):
         };
         map();
         let map = RefCell::new(map);
-        let looked = Cell::new(0);
+        let looked = Cell::new(0_u32);
         let busy = || {
             // Each second look is at a process that stands still.
             if looked.get().is_multiple_of(2) && looked.get() / 2 < times {
