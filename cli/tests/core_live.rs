@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use hasten_corefile::{Options, Program};
 use serde_json::Value;
@@ -204,6 +205,24 @@ fn the_stack_of_a_process_is_told_while_it_runs() {
         assert!(text.contains("spin") && !text.contains("an argument"), "{text}");
         let status = fs::read_to_string(format!("/proc/{}/status", program.pid())).unwrap();
         assert!(status.contains("TracerPid:\t0\n"), "{status}");
+    }
+}
+
+/// What has returned leaves its frames on the stack, where libuv's room for events is.
+#[test]
+fn a_process_that_waits_has_no_function_of_javascript_on_its_stack() {
+    const WAITS: &str = "setInterval(() => {}, 1000); console.log('ready');";
+    for release in ["18", "20", "22", "24", "26"] {
+        let program = App::start(release, &[], WAITS);
+        let is_waiting = || {
+            let report = json(&["snapshot", "--stack", "--json", &program.pid()]);
+            let frames = report["threads"][0]["frames"].as_array().unwrap().clone();
+            frames.iter().all(|frame| frame["kind"] == "native")
+        };
+        let since = Instant::now();
+        while !is_waiting() {
+            assert!(since.elapsed() < Duration::from_secs(60), "{release}");
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod compare;
 mod dominators;
 mod environment;
 mod error;
+mod exits;
 mod graph;
 mod holders;
 mod image;

@@ -11,6 +11,7 @@ use crate::collection;
 use crate::dominators::Dominators;
 use crate::environment;
 use crate::error::CoreError;
+use crate::exits::Exits;
 use crate::graph::{Graph, Keep, in_a_table};
 use crate::holders::{Holders, Suspect, TreeBox};
 use crate::image::Image;
@@ -285,7 +286,9 @@ impl Report {
         let name = |index| if index == 0 { "main".to_owned() } else { format!("thread {index}") };
         let mut words = stack::WORDS;
         let threads = &view.image.threads;
-        let calls: Vec<_> = threads.iter().map(|thread| stack::calls(view, thread, &mut words)).collect();
+        let exits = Exits::of(view.image, view.pages);
+        let calls: Vec<_> =
+            threads.iter().map(|thread| stack::calls(view, &exits, thread, &mut words)).collect();
         let places: Vec<_> = threads.iter().map(|thread| native::places(view.image, thread)).collect();
         let names = Names::of(view.image, &self.program, places.iter().flatten().copied());
         let optimised = inlined::Frames::of(view);

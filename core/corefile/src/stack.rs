@@ -1,5 +1,6 @@
 //! JavaScript's frames on the stack of a thread, known by their shape.
 
+use crate::exits::Exits;
 use crate::image::Thread;
 use crate::inlined::{self, Part};
 use crate::native::{Function, Names, Place};
@@ -35,7 +36,7 @@ pub(crate) struct Call {
 
 impl Call {
     /// Known by its shape: below the caller's frame pointer a frame keeps the context and the function.
-    fn at(view: &View<'_>, fp: u64, below: u64) -> Option<Self> {
+    pub(crate) fn at(view: &View<'_>, fp: u64, below: u64) -> Option<Self> {
         let word = |offset: i64| view.image.word(fp.wrapping_add_signed(offset));
         let function = word(-16);
         let is_function = view.map(function).is_some_and(|map| view.layout.is_function(map.kind));
@@ -104,12 +105,12 @@ fn native(function: &Function, exact: bool) -> Frame {
 }
 
 /// The functions of JavaScript, from the top down.
-pub(crate) fn calls(view: &View<'_>, thread: &Thread, words: &mut u64) -> Vec<Call> {
+pub(crate) fn calls(view: &View<'_>, exits: &Exits, thread: &Thread, words: &mut u64) -> Vec<Call> {
     let Some(segment) = view.image.segment(thread.sp) else { return Vec::new() };
     let top = segment.end.min(thread.sp.saturating_add(STACK));
+    let Some(mut at) = exits.lowest(view, thread, top) else { return Vec::new() };
     let mut calls = Vec::new();
-    let mut at = thread.sp & !7;
-    let mut below = at;
+    let mut below = thread.sp & !7;
     while at.saturating_add(16) < top && calls.len() < FRAMES && *words > 0 {
         *words -= 1;
         let caller = view.image.word(at);

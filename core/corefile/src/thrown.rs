@@ -8,6 +8,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::bytes::{int, word};
+use crate::exits::Exits;
 use crate::image::Thread;
 use crate::objects::View;
 use crate::roots::Isolate;
@@ -65,9 +66,9 @@ pub(crate) fn of(view: &View<'_>, isolates: &[Isolate], redact: bool) -> Vec<Thr
             add("not caught: V8 has made a message of it", view.field(message, ARGUMENT));
         }
     }
-    let mut words = stack::WORDS;
+    let (exits, mut words) = (Exits::of(view.image, view.pages), stack::WORDS);
     for thread in &view.image.threads {
-        for (function, value) in passed(view, thread, &mut words) {
+        for (function, value) in passed(view, &exits, thread, &mut words) {
             if found.len() < MOST && !found.iter().any(|(_, known)| *known == value) {
                 found.push((format!("an argument of {function}"), value));
             }
@@ -141,8 +142,8 @@ fn handles(view: &View<'_>, isolate: &Isolate) -> Vec<u64> {
 }
 
 /// Errors that functions on the stack were called with: those of handlers, which were told of them.
-fn passed(view: &View<'_>, thread: &Thread, words: &mut u64) -> Vec<(String, u64)> {
-    let calls = stack::calls(view, thread, words);
+fn passed(view: &View<'_>, exits: &Exits, thread: &Thread, words: &mut u64) -> Vec<(String, u64)> {
+    let calls = stack::calls(view, exits, thread, words);
     let errors = calls.into_iter().flat_map(|call| {
         let name = view.function_name(call.shared);
         let name = if name.is_empty() { "(anonymous)".to_owned() } else { name };
