@@ -39,6 +39,11 @@ func TestDevicesOnARealKubelet(t *testing.T) {
 		"devices": map[string]any{"enabled": true, "share": 4, "root": tree},
 	}).apply()
 
+	t.Cleanup(func() {
+		if node, err := api.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{}); t.Failed() && err == nil {
+			t.Logf("of its devices the node has %v, and gives away %v", node.Status.Capacity, node.Status.Allocatable)
+		}
+	})
 	amounts := func(what string, want map[corev1.ResourceName]string) {
 		t.Helper()
 		duration(t, what, func() bool {
