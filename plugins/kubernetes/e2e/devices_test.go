@@ -106,11 +106,22 @@ func TestDevicesOnARealKubelet(t *testing.T) {
 		return slices.DeleteFunc(all, func(path string) bool { return path == kubelet })
 	}
 	all := len(sockets())
+	restarted := time.Now().Truncate(time.Second)
 	m.restart()
 	duration(t, "a kubelet that restarts hears of devices again", func() bool {
 		again := sockets()
 		return made(kubelet).After(before) && len(again) == all &&
 			!slices.ContainsFunc(again, func(path string) bool { return made(path).Before(made(kubelet)) })
+	})
+	// The node's status, which the scheduler goes by, is of before until the kubelet has written a new one.
+	duration(t, "and gives them away", func() bool {
+		node, err := api.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
+		is := func(condition corev1.NodeCondition) bool {
+			return condition.Type == corev1.NodeReady && condition.LastHeartbeatTime.After(restarted)
+		}
+		return err == nil && slices.ContainsFunc(node.Status.Conditions, is) &&
+			node.Status.Allocatable.Name("qat.intel.com/asym", resource.DecimalSI).Value() == 2 &&
+			node.Status.Allocatable.Name("dlb.intel.com/pf", resource.DecimalSI).Value() == 1
 	})
 	stays(t, api, "web")
 	// What is held is held: a second pod waits for it, and gets it when the first is gone.
