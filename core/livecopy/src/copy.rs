@@ -99,7 +99,7 @@ impl Taken {
     /// With all memory, if a few tries make such a copy. V8 maps a page and then keeps it from forks: of one that is stopped
     /// between the two, or that nobody has seen before the stop, the flags are not known, and the fork may leave it out.
     fn of(pid: i32, busy: impl Fn() -> Option<&'static str>) -> Result<Self, LiveError> {
-        let (since, mut stops, mut pause) = (Instant::now(), 0, Pause::default());
+        let (since, mut stops, mut pause, mut copies) = (Instant::now(), 0, Pause::default(), 0);
         loop {
             let mut rest = Rest::of(pid, since, &busy)?;
             let (copy, there) = rest.stopped.copy(&rest.mappings)?;
@@ -111,7 +111,8 @@ impl Taken {
             let mappings =
                 mappings.map_err(|error| LiveError::System { pid, what: "the copy's mappings", error })?;
             let is_whole = space::has_all(&mappings, &there);
-            if is_whole || stops >= COPIES || since.elapsed() > PATIENCE {
+            copies += 1;
+            if is_whole || copies == COPIES {
                 let amid = rest.amid.or_else(|| (!is_whole).then_some("an allocation"));
                 return Ok(Self { copy, mappings, threads, pause, stops, amid, waited: rest.waited });
             }
