@@ -50,11 +50,6 @@ static DUE: AtomicU64 = AtomicU64::new(0);
 /// How many periods were allocated since the last look, and how many are much for this heap.
 static SINCE: AtomicUsize = AtomicUsize::new(0);
 static MUCH: AtomicUsize = AtomicUsize::new(LEAST_HORIZON / PERIOD);
-/// All bytes at the last look.
-static TOTAL: AtomicUsize = AtomicUsize::new(0);
-/// How often in a row much was allocated and as much freed: much is twice as much each time.
-static CHURNS: AtomicU32 = AtomicU32::new(0);
-const MOST_CHURNS: u32 = 6;
 /// How many periods this process has allocated since it was forked.
 static PERIODS: AtomicUsize = AtomicUsize::new(OWN);
 
@@ -246,15 +241,7 @@ fn balance() {
         total += bytes;
     }
     let far = questions.far_small.size() + questions.far_large.size();
-    let much = (total / HORIZON / 2).max(LEAST_HORIZON);
-    let is_growing = total.abs_diff(TOTAL.swap(total, Relaxed)) > much / 4;
-    let churns = match CHURNS.load(Relaxed) {
-        _ if is_growing => 0,
-        churns if SINCE.load(Relaxed) >= MUCH.load(Relaxed) => (churns + 1).min(MOST_CHURNS),
-        churns => churns,
-    };
-    CHURNS.store(churns, Relaxed);
-    MUCH.store((much << churns) / PERIOD, Relaxed);
+    MUCH.store((total / HORIZON / 2).max(LEAST_HORIZON) / PERIOD, Relaxed);
     let target = TARGET.load(Relaxed);
     let wanted = next(total, far, target);
     let bytes = |class: usize| BYTES[class].load(Relaxed);
