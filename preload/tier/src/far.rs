@@ -69,21 +69,29 @@ fn reserve() -> Option<*mut c_void> {
 
 /// Gives back the addresses that are not used: the program is about to limit those that it may have. Far memory grows no more.
 pub(crate) fn give_back() {
-    if start::is_sandboxed() {
+    if start::is_sandboxed() || RESERVED.load(Acquire) == 0 {
         return;
     }
     let used = USED.swap(LENGTH, Relaxed);
-    if used == LENGTH || RESERVED.load(Acquire) == 0 {
+    if used == LENGTH {
         return;
     }
     // From now on they may belong to anybody.
     RESERVED.store(used, Relaxed);
     let rest = core::ptr::with_exposed_provenance_mut::<c_void>(BASE.load(Relaxed) + used);
-    // SAFETY: this part of the reservation belongs to no extent, and to none later; errno is the thread's own.
+    // SAFETY: this part of the reservation belongs to no extent, and to none later.
+    errno_kept(|| unsafe { libc::munmap(rest, LENGTH - used) });
+}
+
+/// The program may be about to look at the errno of a call of its own.
+fn errno_kept<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: errno is the thread's own, and always there.
     unsafe {
-        let errno = *libc::__errno_location();
-        libc::munmap(rest, LENGTH - used);
-        *libc::__errno_location() = errno;
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let result = work();
+        *errno = before;
+        result
     }
 }
 
@@ -187,8 +195,8 @@ unsafe extern "C" fn take(
     };
     debug_assert_eq!(last - first, size);
     let extent = core::ptr::with_exposed_provenance_mut::<c_void>(base + first);
-    // SAFETY: this part of the reservation belongs to this extent from now on, or to nobody; errno is the thread's own,
-    // and the flags are jemalloc's to be set. The memory has never been written to.
+    // SAFETY: this part of the reservation belongs to this extent from now on, or to nobody, and the flags are jemalloc's to be
+    // set. The memory has never been written to.
     unsafe {
         *zero = true;
         // It takes more than it needs at a time, and of that it says what it needs.
@@ -209,13 +217,8 @@ unsafe extern "C" fn take(
 ///
 /// A part of the reservation that belongs to the caller.
 unsafe fn allow(part: *mut c_void, length: usize) -> bool {
-    // SAFETY: the contract; errno is the thread's own.
-    unsafe {
-        let errno = *libc::__errno_location();
-        let is_done = libc::mprotect(part, length, libc::PROT_READ | libc::PROT_WRITE) == 0;
-        *libc::__errno_location() = errno;
-        is_done
-    }
+    // SAFETY: the contract: its rights concern nobody else.
+    errno_kept(|| unsafe { libc::mprotect(part, length, libc::PROT_READ | libc::PROT_WRITE) == 0 })
 }
 
 /// # Safety
@@ -229,7 +232,7 @@ unsafe extern "C" fn commit(
     length: usize,
     _: c_uint,
 ) -> bool {
-    // SAFETY: the contract.
+    // SAFETY: the contract: the part is within the extent, which is jemalloc's.
     start::is_sandboxed() || unsafe { !allow(extent.byte_add(offset), length) }
 }
 
@@ -250,9 +253,8 @@ unsafe extern "C" fn decommit(
         return true;
     }
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-    // SAFETY: the contract: nobody else has these addresses; errno is the thread's own.
-    unsafe {
-        let errno = *libc::__errno_location();
+    // SAFETY: the contract: the part is within the extent, nothing is kept there, and nobody else has these addresses.
+    errno_kept(|| unsafe {
         let part = extent.byte_add(offset);
         let has_failed = libc::mmap(part, length, libc::PROT_NONE, flags, -1, 0) == libc::MAP_FAILED;
         let node = NODE.load(Relaxed);
@@ -260,9 +262,8 @@ unsafe extern "C" fn decommit(
             // If that fails, the memory is on the node of who writes to it first.
             bind(part, length, node);
         }
-        *libc::__errno_location() = errno;
         has_failed
-    }
+    })
 }
 
 /// # Safety
@@ -276,16 +277,11 @@ unsafe extern "C" fn purge(
     length: usize,
     _: c_uint,
 ) -> bool {
-    // SAFETY: the contract; errno is the thread's own.
-    unsafe {
-        let errno = *libc::__errno_location();
-        let has_failed = libc::madvise(extent.byte_add(offset), length, libc::MADV_DONTNEED) != 0;
-        *libc::__errno_location() = errno;
-        has_failed
-    }
+    // SAFETY: the contract: the part is within the extent, and nothing is kept there.
+    errno_kept(|| unsafe { libc::madvise(extent.byte_add(offset), length, libc::MADV_DONTNEED) != 0 })
 }
 
-/// Any extent can be split: the reservation is one mapping.
+/// Any extent can be split: no part of the reservation is ever unmapped alone.
 ///
 /// # Safety
 ///
