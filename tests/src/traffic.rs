@@ -7,10 +7,16 @@ use std::time::Duration;
 
 use hasten_bench::drive::{self, Load, Outcome, Target};
 
-/// The driver works in slices, so that it can be stopped between two of them.
-const SLICE: Duration = Duration::from_millis(150);
+use crate::effort;
 
-/// Full handshakes in a closed loop, in the background.
+/// The driver works in slices, so that it can be stopped between two of them. In a slice every client of the crowd comes at
+/// least once, and they come together, so that batches form.
+const SLICE: Duration = Duration::from_millis(20);
+/// A slice that a busy machine draws out is not followed by as long a silence.
+const LONGEST_PAUSE: Duration = Duration::from_millis(150);
+
+/// Full handshakes in the background, crowd after crowd. Between two crowds the CPUs are left to other tests for twice as
+/// long; a thorough run leaves them nothing.
 pub struct Traffic {
     stop: Arc<AtomicBool>,
     ops: Arc<AtomicU64>,
@@ -26,8 +32,10 @@ impl Traffic {
         let driver = thread::spawn(move || {
             let mut total = Outcome::default();
             while !stopped.load(Relaxed) {
-                total.append(&drive::run(&target, &load).expect("the driver has descriptors and memory"));
+                let slice = drive::run(&target, &load).expect("the driver has descriptors and memory");
+                total.append(&slice);
                 counted.store(total.ops, Relaxed);
+                thread::sleep(effort((slice.elapsed * 2).min(LONGEST_PAUSE), Duration::ZERO));
             }
             total
         });
