@@ -22,7 +22,7 @@ export REACH ?=
 ZOO_SECONDS ?= 3600
 # How often `make crash` kills each.
 KILLS ?= 1000
-# Of `make suites`, those to run: cpython, nginx, haproxy, tlsfuzzer, envoy, redis; all, if nothing is said.
+# Of `make suites`, those to run: cpython, nginx, haproxy, tlsfuzzer, testssl, envoy, redis; all, if nothing is said.
 SUITES ?=
 
 .PHONY: help demo test thorough soak zoo crash suites bench results profile install uninstall build dist deps lint fmt audit deb release fuzz clean
@@ -65,7 +65,7 @@ crash: build ## Databases with logs on another device, and users of the read cac
 	@scripts/packages.sh test
 	@scripts/crash.sh '$(KILLS)'
 
-suites: build ## Public test suites with and without hasten: CPython's and Redis'; NGINX_TESTS, HAPROXY_REGTESTS, TLSFUZZER name others
+suites: build ## Public test suites with and without hasten: CPython's and Redis', and testssl.sh; NGINX_TESTS, HAPROXY_REGTESTS, TLSFUZZER name others
 	@scripts/packages.sh suites
 	@scripts/suites.sh $(SUITES)
 

@@ -124,6 +124,7 @@ needs() {
 		suites file   /usr/lib/nginx/modules/ngx_stream_geoip_module.so libnginx-mod-stream-geoip
 		suites file   /usr/share/perl5/IO/Socket/SSL.pm libio-socket-ssl-perl
 		suites program tclsh          tcl
+		suites program testssl        testssl.sh
 		kubernetes program runc       runc
 		kubernetes program ip         iproute2
 		kubernetes file /usr/lib/cni/bridge containernetworking-plugins

@@ -5,6 +5,7 @@
 #   NGINX_TESTS       nginx's tests (github.com/nginx/nginx-tests)
 #   HAPROXY_REGTESTS  a source tree of HAProxy with its reg-tests; VTEST_PROGRAM, or `vtest` in PATH, runs them
 #   TLSFUZZER         tlsfuzzer (github.com/tlsfuzzer/tlsfuzzer), with nginx, and as the suite `envoy` with Envoy
+# testssl.sh is Debian's; it examines nginx, and Envoy where there is one.
 # Redis' tests come from Debian's source of it; they are of two kinds of memory ("eager": as with vm.overcommit_memory=2).
 # NGINX_TESTS_ONLY and TLSFUZZER_ONLY may name a part of the files, as in NGINX_TESTS_ONLY='ssl*.t h2*.t'.
 #
@@ -29,11 +30,11 @@ tlsfuzzer_without='timing|minerva|lucky13|marvin|bleichenbacher-workaround|inval
 
 main() {
     local suite reason failed=() without=() suites=("$@")
-    ((${#suites[@]} > 0)) || suites=(cpython nginx haproxy tlsfuzzer envoy redis)
+    ((${#suites[@]} > 0)) || suites=(cpython nginx haproxy tlsfuzzer testssl envoy redis)
     # What the caller's shell says about hasten must not reach the tests.
     unset "${!HASTEN_@}" LD_PRELOAD
     for suite in "${suites[@]}"; do
-        declare -F "run_$suite" >/dev/null || die "no suite is called $suite: there are cpython, nginx, haproxy, tlsfuzzer, envoy and redis"
+        declare -F "run_$suite" >/dev/null || die "no suite is called $suite: there are cpython, nginx, haproxy, tlsfuzzer, testssl, envoy and redis"
         if reason=$("lacks_$suite"); then
             without+=("$suite: $reason")
         else
@@ -131,7 +132,7 @@ counted() {
     esac
 }
 # Debian's redis-server is a link.
-declare -A programs=([cpython]=python3.11 [nginx]=nginx [haproxy]=haproxy [tlsfuzzer]=nginx [envoy]=envoy [redis]=redis-check-rdb)
+declare -A programs=([cpython]=python3.11 [nginx]=nginx [haproxy]=haproxy [tlsfuzzer]=nginx [testssl]=nginx [envoy]=envoy [redis]=redis-check-rdb)
 
 # settings SIDE: what `env` is told.
 settings() {
@@ -246,6 +247,37 @@ lacks_envoy() {
 }
 
 run_envoy() { converse_with envoy "$@"; }
+
+lacks_testssl() {
+    has testssl || { echo "testssl is not installed (Debian: testssl.sh)" && return; }
+    has nginx || { echo "nginx is not installed" && return; }
+    false
+}
+
+# run_testssl SIDE DIRECTORY: each finding is a verdict, so that another finding is a difference.
+run_testssl() {
+    local name here port=${TESTSSL_PORT:-14434} server servers=(nginx)
+    ! has envoy || servers+=(envoy)
+    for name in "${servers[@]}"; do
+        here=$2/$name
+        mkdir "$here"
+        "start_$name" "$1" "$here" "$port"
+        server=$!
+        timeout 900 testssl --quiet --color 0 --warnings off --jsonfile "$here/findings.json" "127.0.0.1:$port" \
+            >"$here/output" 2>&1 </dev/null || true
+        kill "$server" && wait "$server" || true
+        python3 - "$name" "$here/findings.json" <<-'PYTHON'
+			import json
+			import sys
+
+			# The certificate is another one in each run, and what the clock says, too.
+			for finding in json.load(open(sys.argv[2])):
+			    if not finding["id"].startswith(("cert_", "HTTP_clock_skew", "scanTime", "TLS_timestamp")):
+			        text = " ".join(finding["finding"].split())
+			        print(f"{sys.argv[1]} {finding['id']}: {text}", finding["severity"].lower(), sep="\t")
+		PYTHON
+    done
+}
 
 lacks_redis() {
     has redis-server || { echo "redis-server is not installed" && return; }
