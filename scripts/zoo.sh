@@ -10,6 +10,7 @@ for name in "${!HASTEN_@}"; do [[ $name == HASTEN_TEST_BIN ]] || unset "$name"; 
 unset LD_PRELOAD
 scripts/wheels.sh
 scripts/envoy.sh all
+scripts/func-e.sh
 scripts/haproxy-aws-lc.sh
 # Last, because it also has a `haproxy`.
 PATH=$PATH:$(scripts/haproxy-aws-lc.sh --path)

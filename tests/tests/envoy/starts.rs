@@ -4,12 +4,16 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use hasten_bench::certificates::KeyKind;
+use hasten_bench::cpu::children;
+use hasten_telemetry::Event;
 use hasten_tests::lanes;
 use hasten_tests::pki::Pki;
 use hasten_tests::subject::{counters_of, send};
 use rustix::process::Signal;
+use serde_json::json;
 
-use crate::subject::{How, Place, RELEASES, build};
+use crate::gzip::all;
+use crate::subject::{How, Place, RELEASES, build, fetched};
 use crate::tls::{drive, full, signature, start};
 use hasten_bench::drive::{Group, Protocol};
 
@@ -34,4 +38,19 @@ fn a_child_of_a_script_is_accelerated() {
     send(process, Signal::TERM);
     // The script waits for Envoy.
     agent.await_end();
+}
+
+/// func-e is linked statically, as Istio's pilot-agent is: no library is ever in it. It finds no administration but at a port.
+#[test]
+#[ignore = "a part of `make zoo`"]
+fn a_child_of_func_e_is_accelerated() {
+    let place = Place::new();
+    let program = fetched("func-e/func-e", "scripts/func-e.sh");
+    let func_e = place.start(&build(RELEASES[0]), &json!({}), How::FuncE(&program));
+    all(&func_e);
+    let envoy = children(func_e.id());
+    let counters = counters_of(*envoy.first().expect("Envoy"));
+    assert!(counters[Event::DeflateStreams] > 0, "{counters:?}");
+    send(func_e.id(), Signal::TERM);
+    func_e.await_end();
 }

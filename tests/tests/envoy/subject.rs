@@ -22,6 +22,10 @@ pub(crate) const RELEASES: [&str; 2] = ["1.40.0", "1.36.2"];
 /// HTTP/1 upstream come in pieces, if only in one and its end.
 pub(crate) const WHOLE: [usize; 7] = [1, 100, 1500, 9000, 20_000, 100_000, 1_500_000];
 
+/// Where func-e keeps what it keeps.
+const FUNC_E_PLACES: [&str; 4] =
+    ["FUNC_E_CONFIG_HOME", "FUNC_E_DATA_HOME", "FUNC_E_STATE_HOME", "FUNC_E_RUNTIME_DIR"];
+
 /// The upstream, and where Envoy's files are.
 pub(crate) struct Place {
     dir: TempDir,
@@ -36,6 +40,8 @@ pub(crate) enum How<'a> {
     Accelerated(&'a [(&'a str, &'a str)]),
     /// By `hasten run` of a script that starts what its arguments say.
     By(&'a Path),
+    /// By `hasten run` of func-e, which finds it by a variable.
+    FuncE(&'a Path),
     /// With the library, whatever the plan says of it.
     Preloaded,
 }
@@ -49,10 +55,15 @@ pub(crate) struct Envoy {
 
 /// The official build of a release.
 pub(crate) fn build(release: &str) -> PathBuf {
+    fetched(&format!("envoy/{release}/envoy"), &format!("scripts/envoy.sh {release}"))
+}
+
+/// A program that a script fetches or builds.
+pub(crate) fn fetched(path: &str, script: &str) -> PathBuf {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in the repository");
-    let build = repository.join(".deps/envoy").join(release).join("envoy");
-    assert!(build.is_file(), "{} is missing: run `scripts/envoy.sh {release}`", build.display());
-    build
+    let program = repository.join(".deps").join(path);
+    assert!(program.is_file(), "{} is missing: run `{script}`", program.display());
+    program
 }
 
 impl Place {
@@ -102,6 +113,12 @@ impl Place {
             How::By(script) => {
                 let mut command = Command::new(product::hasten());
                 command.args(["run", "--quiet", "--"]).arg(script).arg(build).envs(lanes::variable());
+                command
+            }
+            How::FuncE(func_e) => {
+                let mut command = Command::new(product::hasten());
+                command.args(["run", "--quiet", "--"]).arg(func_e).arg("run").envs(lanes::variable());
+                command.env("ENVOY_PATH", build).envs(FUNC_E_PLACES.map(|name| (name, self.path())));
                 command
             }
             How::Accelerated(variables) => {

@@ -1,7 +1,6 @@
 //! What Envoy has inside it, in place.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use hasten_envoy_builds::{Build, releases};
 use hasten_probe::{Cpu, Program};
@@ -110,12 +109,10 @@ pub(super) fn is_envoy(program: &Program) -> bool {
     program.name().starts_with(NAME)
 }
 
-/// Whether it is something that may start Envoy: a script of its name, such as the one from PyPI, or a program that
-/// starts others.
+/// Whether it may start Envoy, as func-e, Istio's pilot-agent, an entry point in any language, and the script from PyPI do.
+/// In what is not Envoy the library is not even loaded.
 fn starts_envoy(program: &Program) -> bool {
-    let is_named =
-        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(NAME));
-    program.is_launcher() || program.scripts.iter().any(is_named)
+    program.kind.may_start_others() && !program.kind.runs_javascript()
 }
 
 fn build(program: &Program, name: &str) -> Reason {
