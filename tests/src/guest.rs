@@ -159,10 +159,10 @@ impl Guest {
     }
 }
 
-/// Enough connections for batches, for half a second.
+/// Enough connections for batches, for a fifth of a second.
 #[must_use]
 pub fn load(group: Group, protocol: Protocol) -> Load {
-    Load { duration: Duration::from_millis(500), group, protocol, ..crowd() }
+    Load { duration: Duration::from_millis(200), group, protocol, ..crowd() }
 }
 
 impl Drop for Guest {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hasten_bench::drive::{self, Load, Outcome, Target};
 
@@ -15,8 +15,7 @@ const SLICE: Duration = Duration::from_millis(20);
 /// A slice that a busy machine draws out is not followed by as long a silence.
 const LONGEST_PAUSE: Duration = Duration::from_millis(150);
 
-/// Full handshakes in the background, crowd after crowd. Between two crowds the CPUs are left to other tests for twice as
-/// long; a thorough run leaves them nothing.
+/// Full handshakes in the background, crowd after crowd.
 pub struct Traffic {
     stop: Arc<AtomicBool>,
     ops: Arc<AtomicU64>,
@@ -27,17 +26,13 @@ impl Traffic {
     #[must_use]
     pub fn start(target: &Target, load: &Load) -> Self {
         let (stop, ops) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let (target, load) = (target.clone(), Load { duration: SLICE, ..load.clone() });
+        let (target, load) = (target.clone(), load.clone());
         let (stopped, counted) = (Arc::clone(&stop), Arc::clone(&ops));
         let driver = thread::spawn(move || {
-            let mut total = Outcome::default();
-            while !stopped.load(Relaxed) {
-                let slice = drive::run(&target, &load).expect("the driver has descriptors and memory");
-                total.append(&slice);
+            crowds(&target, &load, |total| {
                 counted.store(total.ops, Relaxed);
-                thread::sleep(effort((slice.elapsed * 2).min(LONGEST_PAUSE), Duration::ZERO));
-            }
-            total
+                stopped.load(Relaxed)
+            })
         });
         Self { stop, ops, driver }
     }
@@ -54,4 +49,24 @@ impl Traffic {
         self.stop.store(true, Relaxed);
         self.driver.join().expect("the driver does not panic")
     }
+}
+
+/// The same, for as long as the load says.
+#[must_use]
+pub fn drive(target: &Target, load: &Load) -> Outcome {
+    let end = Instant::now() + load.duration;
+    crowds(target, load, |_| Instant::now() >= end)
+}
+
+/// Crowd after crowd, until the outcome so far is enough. Between two of them the CPUs are left to other tests for twice as
+/// long; a thorough run leaves them nothing.
+fn crowds(target: &Target, load: &Load, is_enough: impl Fn(&Outcome) -> bool) -> Outcome {
+    let load = Load { duration: SLICE, ..load.clone() };
+    let mut total = Outcome::default();
+    while !is_enough(&total) {
+        let slice = drive::run(target, &load).expect("the driver has descriptors and memory");
+        total.append(&slice);
+        thread::sleep(effort((slice.elapsed * 2).min(LONGEST_PAUSE), Duration::ZERO));
+    }
+    total
 }

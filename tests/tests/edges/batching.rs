@@ -22,7 +22,7 @@ fn a_crowd_is_batched_from_the_start() {
     for kind in ServerKind::ALL {
         for workers in [1, 2] {
             let server = Subject::accelerated(&ServerSpec::new(kind, certificate.clone()).workers(workers));
-            let load = Load { duration: Duration::from_millis(600), ..crowd() };
+            let load = Load { duration: Duration::from_millis(200), ..crowd() };
             let mut handshakes = 0;
             // On a busy machine, the first round may contain no more than each connection's first handshake, and
             // the very first are watched, not suspended.

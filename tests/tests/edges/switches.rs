@@ -13,7 +13,7 @@ use hasten_tests::pki::Pki;
 use hasten_tests::subject::{alarms, assert_perfect, batched, counters_of, crowd};
 use hasten_tests::{Subject, footprint, product};
 
-const BRIEFLY: Duration = Duration::from_millis(400);
+const BRIEFLY: Duration = Duration::from_millis(200);
 
 fn spec(pki: &Pki, kind: ServerKind) -> ServerSpec {
     ServerSpec::new(kind, pki.certificate(KeyKind::Rsa2048))

@@ -9,11 +9,11 @@ use std::thread;
 use std::time::Duration;
 
 use hasten_bench::certificates::{Certificate, KeyKind};
-use hasten_bench::drive::{self, FailureKind, Load, Outcome, Target};
+use hasten_bench::drive::{FailureKind, Load, Outcome, Target};
 use hasten_bench::port::Port;
 use hasten_telemetry::Event;
 use hasten_tests::pki::Pki;
-use hasten_tests::{lanes, wait};
+use hasten_tests::{lanes, traffic, wait};
 use serde_json::{Value, json};
 
 use crate::subject::{Envoy, How, Place, RELEASES, build};
@@ -21,11 +21,11 @@ use crate::tls::{config, full, signature, start_with, statistic};
 
 const BODY: &[u8] = b"It works.";
 
-/// Full handshakes of many connections at once, for so long.
+/// Full handshakes of many connections at once, again and again for so long.
 fn drive_for(duration: Duration, address: std::net::SocketAddr, certificate: &Certificate) -> Outcome {
     let target = Target { address, certificate: Some(certificate.leaf.clone()), body: Some(BODY.to_vec()) };
     let load = Load { concurrency: 48, duration, timeout: Duration::from_secs(40), ..Load::default() };
-    drive::run(&target, &load).expect("the driver")
+    traffic::drive(&target, &load)
 }
 
 #[test]

@@ -127,7 +127,7 @@ pub(crate) fn drive(
         Target { address, certificate: Some(certificate.leaf.clone()), body: Some(b"It works.".to_vec()) };
     let load = Load {
         concurrency: 48,
-        duration: Duration::from_millis(400),
+        duration: Duration::from_millis(150),
         timeout: Duration::from_secs(20),
         protocol,
         group,

@@ -3,9 +3,10 @@
 use std::fs;
 use std::net::TcpStream;
 use std::process::Output;
+use std::time::Duration;
 
 use hasten_bench::certificates::{Certificate, KeyKind};
-use hasten_bench::drive::{self, Target};
+use hasten_bench::drive::{self, Load, Target};
 use hasten_bench::port::Port;
 use hasten_tests::booted::Booted;
 use hasten_tests::pki::Pki;
@@ -96,7 +97,8 @@ frontend tls
     pub(crate) fn serve(&self) {
         // systemd does not wait for every kind of service to listen.
         wait::until("the port to be open", || TcpStream::connect(self.target.address).is_ok());
-        let outcome = drive::run(&self.target, &crowd()).unwrap();
+        let load = Load { duration: Duration::from_millis(300), ..crowd() };
+        let outcome = drive::run(&self.target, &load).unwrap();
         let log = self.booted.command("journalctl").args(["--no-pager", "--lines=20"]).output().unwrap();
         assert_perfect(&outcome, &format!("{} {}", outcome.failures, said(&log)));
     }
