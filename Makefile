@@ -75,7 +75,7 @@ reach: build ## Every series of OpenSSL, built from its source, and Debian 13's 
 	@scripts/reach.sh
 
 .PHONY: arm64
-arm64: build ## The libraries for arm64: unit tests, and Debian 13's nginx of arm64 with them, both emulated (a quarter of an hour, once)
+arm64: build ## The command and the libraries for arm64: unit tests, and `hasten run` with Debian 13's nginx of arm64, all emulated (half an hour, once)
 	@scripts/packages.sh arm64
 	@scripts/arm64.sh '$(TARGET)'
 

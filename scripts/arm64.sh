@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# arm64.sh TARGET: builds the preload libraries of TLS and gzip for arm64, in TARGET/arm64, and tests them without such a machine:
-# their unit tests, and Debian 13's nginx of arm64, all by qemu's emulation of a process. That shows what works, and nothing of
-# speed. The counters are read by TARGET/release/hasten.
+# arm64.sh TARGET: builds the command and the preload libraries of TLS and gzip for arm64, in TARGET/arm64, and tests them without
+# such a machine: their unit tests, and `hasten run` with Debian 13's nginx of arm64, all by qemu's emulation of a process. That
+# shows what works, and nothing of speed. The counters are read by TARGET/release/hasten.
 source "$(dirname "$0")/lib.sh"
 build_for arm64
 
@@ -21,6 +21,9 @@ main() {
     prepare
     build
     unit_tests
+    scratch=$(mktemp -d)
+    trap 'end' EXIT
+    command_itself
     serve
 }
 
@@ -30,7 +33,7 @@ prepare() {
         die "the Rust target $triple is missing: run \`rustup target add $triple\`"
     for name in floor isal libdeflate; do "scripts/$name.sh" "$machine"; done
     [[ ! -f $deps/ready ]] || return 0
-    # Its packages are unpacked, and nothing of them runs: that would want the kernel to know the emulator.
+    # Its packages are unpacked only: their scripts change nothing that matters here.
     mirror=$(apt-cache policy | sed -n 's|^ *[0-9-]* \(https*://[^ ]*\) [^ ]*/main .*|\1|p' | grep -v security | head -1)
     say "Unpacking Debian 13's nginx of arm64"
     rm -rf "$system"
@@ -50,9 +53,12 @@ with_arm64() {
 
 build() {
     local library wanted
-    say "Building the libraries for arm64"
-    with_arm64 build --release --package hasten-tls --package hasten-gzip
-    for library in "$libraries"/libhasten_{tls,gzip}.so; do
+    say "Building the command and the libraries for arm64"
+    # The command calls it as the baseline of `hasten bench gzip`.
+    ln -sfn "$system/usr/lib/aarch64-linux-gnu/libz.so.1" "$deps/floor/libz.so.1"
+    with_arm64 build --release --package hasten --package hasten-tls --package hasten-gzip
+    scripts/shim.sh "$target/$triple" arm64
+    for library in "$libraries"/{hasten,libhasten_{tls,gzip}.so}; do
         wanted=$("${tools}readelf" --wide --version-info "$library" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1)
         [[ $(printf '%s\n' "GLIBC_$floor" "$wanted" | sort -V | tail -1) == "GLIBC_$floor" ]] ||
             die "$library asks for $wanted: it is to load with glibc $floor; see what refers to it with \`${tools}readelf --dyn-syms\`"
@@ -69,17 +75,70 @@ unit_tests() {
     with_arm64 test --release --package hasten-deflate --lib -- --skip what_a_rival_does_wrong
 }
 
+# What it says of such a machine, and of a program there.
+command_itself() {
+    local verdict
+    say "The command, emulated"
+    "${emulator[@]}" "$libraries/hasten" --version
+    expect "no gain is claimed on arm64" "$("${emulator[@]}" "$libraries/hasten" check)"
+    expect "multibuffer.*not here.*graviola.*passed" "$("${emulator[@]}" "$libraries/hasten" selftest | tr '\n' ' ')"
+    expect "x86-64 only" "$("${emulator[@]}" "$libraries/hasten" snapshot $$ 2>&1 || true)"
+    if ! in_system /usr/sbin/nginx -v 2>/dev/null; then
+        say "Without \`hasten run\`: this kernel gives no namespace an emulator of its own, as Linux does since 6.7"
+        return
+    fi
+    verdict=$(in_system /opt/hasten check --json -- nginx)
+    python3 -c '
+import json, sys
+
+accelerators = {one["name"]: one for one in json.load(sys.stdin)["program"]["accelerators"]}
+decisions = {name: accelerators[name]["decision"] for name in ("tls", "gzip")}
+wrong = decisions != {"tls": "apply", "gzip": "apply"}
+sys.exit(f"error: hasten check says {decisions}" if wrong else 0)' <<<"$verdict"
+    expect "OpenSSL 3.5" "$verdict"
+    expect "/opt/libhasten.so" "$(in_system /opt/hasten run --dry-run -- nginx)"
+    cp "$(type -P true)" "$scratch/foreign"
+    expect "no program for arm64" "$(in_system /opt/hasten check -- "$scratch/foreign" 2>&1)"
+}
+
+# expect PATTERN TEXT
+expect() { grep -q -- "$1" <<<"$2" || die "hasten does not say \"$1\", but: $2"; }
+
+# in_system COMMAND…: as on such a machine. The kernel knows the emulator in a namespace of our own only, so that nobody else's
+# programs meet it; and nobody is root there, so that nginx keeps its user.
+in_system() {
+    # shellcheck disable=SC2016 # its own variables
+    unshare --user --map-root-user --mount bash -euc '
+        system=$1 libraries=$2 scratch=$3 emulator=$4
+        shift 4
+        mkdir -p "$system"/{dev,proc,opt} "$system$scratch"
+        mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
+        printf ":arm64:M::%s:%s:%s:F" "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00" \
+            "\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff" "$emulator" \
+            >/proc/sys/fs/binfmt_misc/register
+        mount --rbind /proc "$system/proc"
+        mount --rbind /dev "$system/dev"
+        mount --bind "$libraries" "$system/opt"
+        mount --bind "$scratch" "$system$scratch"
+        exec unshare --user --map-user=1000 --map-group=1000 --root="$system" --wd=/ -- "$@"' \
+        in-system "$system" "$libraries" "$scratch" "$(type -P "${emulator[0]}")" "$@"
+}
+
 serve() {
     [[ -x $hasten ]] || die "$hasten is missing, which reads the counters: run \`make build\`"
-    scratch=$(mktemp -d)
-    trap 'end' EXIT
     configure
-    say "Debian 13's nginx of arm64, emulated, with both libraries"
     # A worker is to live until its counters are read.
-    "${emulator[@]}" -E LD_PRELOAD="$libraries/libhasten_tls.so $libraries/libhasten_gzip.so" "$system/usr/sbin/nginx" \
-        -p "$scratch" -c "$scratch/nginx.conf" 2>"$scratch/stderr" &
-    server=$!
-    for _ in {1..600}; do [[ ! -S $scratch/rsa-2048 ]] || break; sleep 0.1; done
+    if in_system /usr/sbin/nginx -v 2>/dev/null; then
+        say "Debian 13's nginx of arm64, emulated, by \`hasten run\`"
+        in_system /opt/hasten run -- /usr/sbin/nginx -p "$scratch" -c "$scratch/nginx.conf" 2>"$scratch/stderr" &
+    else
+        say "Debian 13's nginx of arm64, emulated, with both libraries"
+        "${emulator[@]}" -E LD_PRELOAD="$libraries/libhasten_tls.so $libraries/libhasten_gzip.so" "$system/usr/sbin/nginx" \
+            -p "$scratch" -c "$scratch/nginx.conf" 2>"$scratch/stderr" &
+    fi
+    for _ in {1..600}; do [[ ! -S $scratch/rsa-2048 || ! -s $scratch/pid ]] || break; sleep 0.1; done
+    [[ -s $scratch/pid ]] || die "nginx of arm64 does not start: $(tail -n 3 "$scratch/stderr")"
+    server=$(cat "$scratch/pid")
     handshakes
     reload
     counters
@@ -87,8 +146,9 @@ serve() {
 }
 
 end() {
-    [[ -z ${server:-} ]] || { kill "$server" && wait "$server"; } 2>/dev/null || true
+    [[ -z ${server:-} ]] || { kill "$server" && wait; } 2>/dev/null || true
     rm -rf "$scratch"
+    rmdir "$system$scratch" 2>/dev/null || true
 }
 
 # A server for each certificate, by a socket of its own: no port can be taken by somebody else.

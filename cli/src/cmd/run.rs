@@ -123,7 +123,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
 
 /// Whether the kernel will reject it, unless it has an emulator: then only the error is reported.
 fn is_doubtful(program: &Program) -> bool {
-    matches!(program.machine, Machine::Aarch64 | Machine::Other)
+    // 64-bit x86 runs 32-bit programs by itself.
+    program.machine.is_foreign() && program.machine != Machine::X86
 }
 
 /// What the plan depends on; CPUs and memory are looked at only if a setting depends on them.

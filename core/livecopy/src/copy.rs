@@ -197,8 +197,11 @@ impl Drop for Unfinished<'_> {
 ///
 /// # Errors
 ///
-/// There is no such process, it is traced already, or the number is that of a thread.
+/// There is no such process, it is traced already, or the number is that of a thread; or the machine is none that is understood.
 pub fn check(pid: i32) -> Result<(), LiveError> {
+    if cfg!(not(target_arch = "x86_64")) {
+        return Err(LiveError::Machine { machine: std::env::consts::ARCH });
+    }
     let status =
         fs::read_to_string(format!("/proc/{pid}/status")).map_err(|_| LiveError::NoProcess { pid })?;
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
+    #[error("processes are copied on x86-64 only, and this machine is {machine}")]
+    Machine { machine: &'static str },
     #[error("there is no process {pid}")]
     NoProcess { pid: i32 },
     #[error("process {pid} may not be traced: {error}{why}")]
@@ -29,6 +31,7 @@ impl LiveError {
     #[must_use]
     pub fn fix(&self) -> String {
         match self {
+            Self::Machine { .. } => "gcore PID writes a core file without a copy".to_owned(),
             Self::NoProcess { .. } => {
                 "pass the number that ps shows here; in a container the process has another number".to_owned()
             }

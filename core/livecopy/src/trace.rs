@@ -56,6 +56,7 @@ pub(crate) fn let_go(id: pid_t, signal: c_int) {
     let _ = request(libc::PTRACE_DETACH, id, 0, signal as usize);
 }
 
+#[cfg(target_arch = "x86_64")]
 pub(crate) fn registers(id: pid_t) -> Result<Registers, Error> {
     let mut registers: Registers = [0; 27];
     // SAFETY: `registers` has the size and the layout of user_regs_struct, which the kernel fills.
@@ -70,6 +71,7 @@ pub(crate) fn registers(id: pid_t) -> Result<Registers, Error> {
     if result == -1 { Err(Error::last_os_error()) } else { Ok(registers) }
 }
 
+#[cfg(target_arch = "x86_64")]
 pub(crate) fn set_registers(id: pid_t, registers: &Registers) -> Result<(), Error> {
     // SAFETY: the kernel reads a user_regs_struct, whose size and layout `registers` has.
     let result = unsafe {
@@ -81,6 +83,17 @@ pub(crate) fn set_registers(id: pid_t, registers: &Registers) -> Result<(), Erro
         )
     };
     if result == -1 { Err(Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Other CPUs have other registers, and the instructions of `stub` are none of theirs; [`crate::check`] says so before anything is done.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn registers(_: pid_t) -> Result<Registers, Error> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn set_registers(_: pid_t, _: &Registers) -> Result<(), Error> {
+    Err(std::io::ErrorKind::Unsupported.into())
 }
 
 /// The next thing that a traced thread does.

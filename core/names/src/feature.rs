@@ -57,6 +57,13 @@ impl Feature {
     #[cfg(target_arch = "aarch64")]
     pub const SINGLE: [Self; 1] = [Self::Aes];
 
+    /// Those that a CPU of this machine's kind may have.
+    #[cfg(not(target_arch = "aarch64"))]
+    pub const HERE: [Self; Self::ALL.len()] = Self::ALL;
+
+    #[cfg(target_arch = "aarch64")]
+    pub const HERE: [Self; 1] = Self::SINGLE;
+
     /// The commonly known name.
     pub const fn label(self) -> &'static str {
         match self {

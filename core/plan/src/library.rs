@@ -11,7 +11,7 @@ use crate::surroundings::Surroundings;
 use crate::{node_options, preload};
 
 /// Debian's library directory for this architecture.
-const TRIPLET: &str = "x86_64-linux-gnu";
+const TRIPLET: &str = if cfg!(target_arch = "aarch64") { "aarch64-linux-gnu" } else { "x86_64-linux-gnu" };
 
 /// Installation directories, for a command that cannot determine its own location: without `/proc`.
 const INSTALLED: [&str; 2] = ["/usr/lib/hasten", "/usr/local/lib/hasten"];
@@ -67,6 +67,9 @@ pub(crate) fn find(
     program: Option<&Program>,
     surroundings: &Surroundings,
 ) -> Result<PathBuf, Reason> {
+    if cfg!(target_arch = "aarch64") && !accelerator.is_for_arm64() {
+        return Err(Reason::against("it exists for x86-64 only").fix("use an x86-64 machine"));
+    }
     let carrier = accelerator.carrier();
     // Where this command is one of musl, so are most programs of the host.
     let is_for_musl = program.map_or(cfg!(target_env = "musl"), |program| program.libc() == Some(Libc::Musl));

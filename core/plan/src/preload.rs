@@ -72,9 +72,9 @@ fn is_ours(entry: &[u8]) -> bool {
 /// Whether the dynamic loader would preload anything into `program`.
 pub(crate) fn accepts(program: &Program) -> Reason {
     let name = program.name();
-    if !matches!(program.machine, Machine::X86_64 | Machine::Unknown) {
-        return Reason::against(format!("{name} is not an x86-64 program"))
-            .fix("use the amd64 build of the server");
+    if program.machine.is_foreign() {
+        return Reason::against(format!("{name} is no program for {}", Machine::HOST_NAME))
+            .fix(format!("use the {} build of the server", Machine::HOST_BUILD));
     }
     if program.privilege.secure_exec {
         return Reason::against(format!(

@@ -12,6 +12,8 @@ use hasten_names::Engine;
 
 use super::{Row, Verdict};
 
+const SINGLE: &str = if cfg!(target_arch = "aarch64") { "AES" } else { "ADX or AVX2" };
+
 pub(super) fn run() -> Vec<Row> {
     let engines = [EngineKind::Isal, EngineKind::Libdeflate, EngineKind::Bucket, EngineKind::ZlibRs];
     let deflate = engines.map(|kind| row(kind.as_str(), compression(kind)));
@@ -26,6 +28,10 @@ fn row(engine: &'static str, outcome: Result<String, String>) -> Row {
     Row { engine, class: "software", result, detail, library: None, simulated: false, devices: Vec::new() }
 }
 
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(unreachable_code, unused_variables, unused_mut, reason = "there is no proof")
+)]
 fn multibuffer() -> Row {
     let name = Engine::Multibuffer.as_str();
     let Some(ifma) = Ifma::detect() else {
@@ -39,7 +45,7 @@ fn multibuffer() -> Row {
 fn graviola() -> Row {
     let name = Engine::Graviola.as_str();
     let Some(single) = Single::detect() else {
-        return not_here(name, "this CPU has no ADX or AVX2 (`hasten check` lists what is missing)");
+        return not_here(name, &format!("this CPU has no {SINGLE} (`hasten check` lists what is missing)"));
     };
     row(name, derives(single, &mut ()).map(|()| "X25519, P-256 and P-384 one at a time".to_owned()))
 }

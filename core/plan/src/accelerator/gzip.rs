@@ -6,8 +6,8 @@ use hasten_names::{Engine, ORIGINAL};
 use hasten_probe::program::compression::Carried;
 use hasten_probe::{Cpu, Feature, Program};
 
-use super::Accelerator;
 use super::envoy::is_envoy;
+use super::{Accelerator, UNMEASURED};
 use crate::config::Config;
 use crate::plan::{Reason, Side};
 use crate::preload;
@@ -70,6 +70,10 @@ impl Accelerator for Gzip {
         true
     }
 
+    fn is_for_arm64(&self) -> bool {
+        true
+    }
+
     fn uses(&self) -> &'static [&'static str] {
         &USES
     }
@@ -77,6 +81,9 @@ impl Accelerator for Gzip {
     fn judge_host(&self, cpu: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Reason> {
         if let Some(reason) = no_engine(config, surroundings) {
             return vec![reason];
+        }
+        if cfg!(target_arch = "aarch64") {
+            return vec![Reason::favour(format!("any arm64 CPU will do; {UNMEASURED}"))];
         }
         let faster: Vec<_> =
             FASTER.into_iter().filter(|feature| cpu.has(*feature)).map(Feature::label).collect();

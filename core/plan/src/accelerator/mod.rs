@@ -19,6 +19,9 @@ use crate::surroundings::Surroundings;
 pub const ACCELERATORS: &[&dyn Accelerator] =
     &[&tls::Tls, &gzip::Gzip, &envoy::Envoy, &node::Node, &storage::ReadCache, &storage::Wal, &tier::Tier];
 
+/// Of arm64, on which everything has run in an emulator, and nothing on hardware.
+const UNMEASURED: &str = "no gain is claimed on arm64, because none has been measured on hardware";
+
 /// How an accelerator gets into a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carrier {
@@ -45,6 +48,11 @@ pub trait Accelerator: Sync {
 
     /// Whether there is a library for programs of musl, too.
     fn is_for_musl(&self) -> bool {
+        false
+    }
+
+    /// Whether there is a library for arm64, too.
+    fn is_for_arm64(&self) -> bool {
         false
     }
 

@@ -13,8 +13,8 @@ use hasten_probe::program::habit::Habit;
 use hasten_probe::program::openssl_conf::{self, Takeover};
 use hasten_probe::{Cpu, Feature, Program};
 
-use super::Accelerator;
 use super::envoy::is_envoy;
+use super::{Accelerator, UNMEASURED};
 use crate::config::Config;
 use crate::devices;
 use crate::plan::{Proof, Reason, Side};
@@ -61,11 +61,18 @@ impl Accelerator for Tls {
         true
     }
 
+    fn is_for_arm64(&self) -> bool {
+        true
+    }
+
     fn uses(&self) -> &'static [&'static str] {
         &USES
     }
 
     fn judge_host(&self, cpu: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Reason> {
+        if cfg!(target_arch = "aarch64") {
+            return vec![on_arm64(cpu, surroundings.deny_adx)];
+        }
         let lanes = lanes(cpu, surroundings.deny_ifma);
         if lanes.side != Side::Against {
             return vec![lanes];
@@ -121,7 +128,9 @@ impl Accelerator for Tls {
     }
 
     fn proof(&self, program: &Program) -> Option<Proof> {
-        Some(if program.habit() == Some(Habit::Proven) { Proof::Proven } else { Proof::Expected })
+        // Public suites have run on x86-64 only.
+        let is_proven = program.habit() == Some(Habit::Proven) && cfg!(not(target_arch = "aarch64"));
+        Some(if is_proven { Proof::Proven } else { Proof::Expected })
     }
 
     fn concerns(&self, program: &Program) -> bool {
@@ -159,12 +168,21 @@ fn single(cpu: &Cpu, denied: bool) -> Option<Reason> {
     if denied {
         return Some(Reason::against("HASTEN_CPU_DISABLE_ADX hides ADX").fix("unset HASTEN_CPU_DISABLE_ADX"));
     }
-    let fix = if cpu.hypervisor {
+    let fix = if cfg!(target_arch = "aarch64") {
+        "use a CPU with arm64's extensions for cryptography, as all for servers have since Graviton and Ampere"
+    } else if cpu.hypervisor {
         "give the virtual machine the host's CPU model; ADX is in Intel Broadwell and later, AMD Zen and later"
     } else {
         "use Intel Broadwell and later or AMD Zen and later"
     };
     lacking(cpu, &Feature::SINGLE, fix)
+}
+
+/// There are no lanes, and the rest has run in an emulator only.
+fn on_arm64(cpu: &Cpu, denied: bool) -> Reason {
+    single(cpu, denied).unwrap_or_else(|| {
+        Reason::favour(format!("ECDSA and key exchange are done one at a time, RSA by OpenSSL; {UNMEASURED}"))
+    })
 }
 
 /// Which of these a program cannot use, if any, and how to get a CPU that has them.

@@ -36,7 +36,7 @@ impl Cpu {
     pub(crate) fn read(root: &Root) -> Self {
         let info = root.text("proc/cpuinfo").unwrap_or_default();
         let field = |name: &str| field(&info, name).unwrap_or_default().to_owned();
-        let flags = field("flags");
+        let flags = field(FLAGS);
         let listed = |flag: &str| flags.split_whitespace().any(|candidate| candidate == flag);
         let reported = silicon::features();
         let state = |feature: Feature| FeatureState {
@@ -50,7 +50,7 @@ impl Cpu {
             model: field("model name"),
             threads: info.lines().filter(|line| line.starts_with("processor")).count(),
             hypervisor: listed("hypervisor"),
-            features: Feature::ALL.into_iter().map(state).collect(),
+            features: Feature::HERE.into_iter().map(state).collect(),
         }
     }
 
@@ -64,6 +64,9 @@ impl Cpu {
         self.features.iter().any(|state| state.feature == feature && state.usable)
     }
 }
+
+/// The line of `/proc/cpuinfo` that has the extensions.
+const FLAGS: &str = if cfg!(target_arch = "aarch64") { "Features" } else { "flags" };
 
 fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     info.lines().find_map(|line| {
@@ -112,7 +115,8 @@ mod silicon {
 mod silicon {
     use super::Feature;
 
+    /// What a program may use: it cannot ask the CPU itself.
     pub(super) fn features() -> Vec<Feature> {
-        Vec::new()
+        Feature::HERE.into_iter().filter(|feature| feature.is_usable()).collect()
     }
 }

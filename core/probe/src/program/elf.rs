@@ -63,6 +63,20 @@ pub enum Machine {
 }
 
 impl Machine {
+    /// Whose programs run here without an emulator.
+    pub const HOST: Self = if cfg!(target_arch = "aarch64") { Self::Aarch64 } else { Self::X86_64 };
+
+    /// Its name.
+    pub const HOST_NAME: &'static str = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86-64" };
+
+    /// What distributions call a build for [`Self::HOST`].
+    pub const HOST_BUILD: &'static str = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
+
+    /// Whether it is known to be another than [`Self::HOST`].
+    pub fn is_foreign(self) -> bool {
+        !matches!(self, Self::HOST | Self::Unknown)
+    }
+
     /// The name by which people know it.
     pub fn label(self) -> &'static str {
         match self {
@@ -82,7 +96,7 @@ impl Elf {
 
     pub fn parse<'data, R: ReadRef<'data>>(data: R) -> Result<Self, ElfError> {
         let machine = machine(data).ok_or(ElfError::NotElf)?;
-        if machine != Machine::X86_64 {
+        if machine != Machine::HOST {
             let interpreter = Some(PathBuf::new());
             return Ok(Self { machine, interpreter, ..Self::default() });
         }
@@ -140,7 +154,7 @@ impl Elf {
 pub fn shortfall<'data, R: ReadRef<'data>>(data: R) -> Option<String> {
     let size = data.len().ok()?;
     let magic = data.read_bytes_at(0, 4).is_ok_and(|head| head == elf::ELFMAG);
-    if !magic || machine(data).is_some_and(|machine| machine != Machine::X86_64) {
+    if !magic || machine(data).is_some_and(|machine| machine != Machine::HOST) {
         return None;
     }
     let ends = |needed: u64| Some(format!("it is cut off: it has {size} bytes of {needed}, or more"));

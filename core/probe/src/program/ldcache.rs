@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const HEADER: usize = 48;
 const ENTRY: usize = 24;
-/// `FLAG_X8664_LIB64 | FLAG_ELF_LIBC6`: 64-bit x86 libraries for glibc.
-const X86_64_GLIBC: u32 = 0x0303;
+/// 64-bit libraries of this machine for glibc: `FLAG_X8664_LIB64 | FLAG_ELF_LIBC6`, or `FLAG_AARCH64_LIB64` in place of the first.
+const HOST_GLIBC: u32 = if cfg!(target_arch = "aarch64") { 0x0a03 } else { 0x0303 };
 
-/// The entries for x86-64, in the order of the file.
+/// The entries for this machine, in the order of the file.
 #[derive(Debug, Clone, Default)]
 pub struct Cache {
     entries: Vec<(String, PathBuf)>,
@@ -33,7 +33,7 @@ impl Cache {
         let count = word(bytes, MAGIC.len()).unwrap_or(0) as usize;
         let table = bytes.get(HEADER..).unwrap_or_default().chunks_exact(ENTRY).take(count);
         let entries = table
-            .filter(|entry| word(entry, 0) == Some(X86_64_GLIBC))
+            .filter(|entry| word(entry, 0) == Some(HOST_GLIBC))
             .filter_map(|entry| {
                 let name = string(bytes, word(entry, 4)?)?;
                 let path = string(bytes, word(entry, 8)?)?;
@@ -85,9 +85,9 @@ mod tests {
     #[test]
     fn finds_the_libraries_of_this_architecture_only() {
         let bytes = cache(&[
-            (X86_64_GLIBC, "libssl.so.3", "/lib/x86_64-linux-gnu/libssl.so.3"),
+            (HOST_GLIBC, "libssl.so.3", "/lib/x86_64-linux-gnu/libssl.so.3"),
             (0x0003, "libssl.so.3", "/lib32/libssl.so.3"),
-            (X86_64_GLIBC, "libz.so.1", "/lib/x86_64-linux-gnu/libz.so.1"),
+            (HOST_GLIBC, "libz.so.1", "/lib/x86_64-linux-gnu/libz.so.1"),
         ]);
         let cache = Cache::parse(&bytes);
         let found: Vec<_> = cache.paths("libssl.so.3").collect();
@@ -97,13 +97,13 @@ mod tests {
 
     #[test]
     fn is_found_behind_a_table_in_the_old_format() {
-        let bytes = [b"ld.so-1.7.0\0\0\0\0\0".to_vec(), cache(&[(X86_64_GLIBC, "a.so", "/a.so")])].concat();
+        let bytes = [b"ld.so-1.7.0\0\0\0\0\0".to_vec(), cache(&[(HOST_GLIBC, "a.so", "/a.so")])].concat();
         assert_eq!(Cache::parse(&bytes).paths("a.so").count(), 1);
     }
 
     #[test]
     fn every_truncation_is_survived() {
-        let bytes = cache(&[(X86_64_GLIBC, "libssl.so.3", "/lib/libssl.so.3")]);
+        let bytes = cache(&[(HOST_GLIBC, "libssl.so.3", "/lib/libssl.so.3")]);
         for length in 0..bytes.len() {
             Cache::parse(&bytes[..length]);
         }

@@ -12,11 +12,23 @@ use super::ldcache::Cache;
 use super::{Libc, Library, version};
 
 /// Debian's multiarch directories first: the loader is built with them.
+#[cfg(not(target_arch = "aarch64"))]
 const SYSTEM_DIRECTORIES: [&str; 6] =
     ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
+#[cfg(target_arch = "aarch64")]
+const SYSTEM_DIRECTORIES: [&str; 6] =
+    ["/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
+
+/// What glibc's loader puts in the place of its tokens `LIB` and `PLATFORM`.
+const TOKENS: [(&str, &str); 2] = if cfg!(target_arch = "aarch64") {
+    [("LIB", "lib/aarch64-linux-gnu"), ("PLATFORM", "aarch64")]
+} else {
+    [("LIB", "lib/x86_64-linux-gnu"), ("PLATFORM", "x86_64")]
+};
 
 /// What musl's loader reads for its directories, and those that it takes without that file.
-const MUSL_FILE: &str = "/etc/ld-musl-x86_64.path";
+const MUSL_FILE: &str =
+    if cfg!(target_arch = "aarch64") { "/etc/ld-musl-aarch64.path" } else { "/etc/ld-musl-x86_64.path" };
 const MUSL_DIRECTORIES: [&str; 3] = ["/lib", "/usr/local/lib", "/usr/lib"];
 /// Names of libraries that are all parts of musl's one.
 const MUSL_OWN: [&str; 7] = ["libc.", "libdl.", "libm.", "libpthread.", "librt.", "libutil.", "libxnet."];
@@ -198,7 +210,7 @@ fn inherited_rpath(object: usize, objects: &[Object]) -> Vec<PathBuf> {
 /// Splits a search path and replaces the loader's tokens.
 fn expand(path: &str, origin: &Path) -> Vec<PathBuf> {
     let origin = origin.to_string_lossy();
-    let tokens = [("ORIGIN", &*origin), ("LIB", "lib/x86_64-linux-gnu"), ("PLATFORM", "x86_64")];
+    let tokens = [("ORIGIN", &*origin), TOKENS[0], TOKENS[1]];
     let replace = |path: &str| {
         tokens.iter().fold(path.to_owned(), |path, (token, value)| {
             path.replace(&format!("${{{token}}}"), value).replace(&format!("${token}"), value)
@@ -218,7 +230,7 @@ fn musl_directories(file: Option<&str>) -> Vec<PathBuf> {
 /// The loader skips files of another architecture and continues its search.
 fn usable(path: PathBuf) -> Option<(PathBuf, Elf)> {
     let elf = Elf::open(&path).ok()?;
-    (elf.machine == Machine::X86_64).then_some((path, elf))
+    (elf.machine == Machine::HOST).then_some((path, elf))
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {

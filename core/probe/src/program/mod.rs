@@ -169,7 +169,7 @@ impl Program {
 
     /// Whether it is built for another architecture; the kernel may still have an interpreter for it.
     pub fn is_foreign(&self) -> bool {
-        matches!(self.machine, Machine::X86 | Machine::Aarch64 | Machine::Other)
+        self.machine.is_foreign()
     }
 
     /// Why the kernel did not run it, although the file exists and is executable; `None` if unknown.
@@ -177,8 +177,8 @@ impl Program {
         let path = self.executable.clone();
         let (why, fix) = match (&self.linkage, error.raw_os_error()) {
             (_, Some(ENOEXEC)) if self.is_foreign() => (
-                format!("it is {} program, and this machine is x86-64", self.machine.label()),
-                "use the amd64 build".to_owned(),
+                format!("it is {} program, and this machine is {}", self.machine.label(), Machine::HOST_NAME),
+                format!("use the {} build", Machine::HOST_BUILD),
             ),
             (Linkage::Dynamic { libc, interpreter }, Some(ENOENT))
                 if *libc != Libc::Other && !interpreter.exists() =>
