@@ -9,7 +9,7 @@ use serde_json::Value;
 #[path = "support/cores.rs"]
 mod cores;
 
-use cores::{core_of, hasten, node};
+use cores::{core_of, hasten, here};
 
 const ABORTED: i32 = 6;
 const RELEASES: [&str; 4] = ["20", "22", "24", "26"];
@@ -33,10 +33,11 @@ setTimeout(() => process.abort(), 50);
 
 /// What the front end's own worker computes of a file.
 fn devtools(file: &Path) -> Value {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-    let summary = root.join(".deps/devtools/summary.mjs");
+    let deps = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../.deps");
+    let (node, summary) =
+        (deps.join("nodes/node_modules/node24/bin/node"), deps.join("devtools/summary.mjs"));
     assert!(summary.exists(), "{} is missing: scripts/devtools.sh brings it", summary.display());
-    let output = Command::new(node("24")).arg(summary).arg(file).output().unwrap();
+    let output = Command::new(node).arg(summary).arg(file).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -98,7 +99,7 @@ fn check_largest(shown: &Value, report: &Value, release: &str) {
 
 #[test]
 fn devtools_shows_what_the_report_tells() {
-    for release in RELEASES {
+    for release in here(&RELEASES) {
         let folder = tempfile::tempdir().unwrap();
         let Some(core) = core_of(release, &[], PROGRAM, ABORTED, folder.path()) else { return };
         let out = folder.path().join("out.heapsnapshot");
