@@ -2,7 +2,7 @@
 //!
 //! `docs/results/bench-*.json` are reports of `hasten bench`, `tls-*.json`, `gzip-*.json` and `node-*.json` those of
 //! one workload, `envoy-*.json` those of `hasten bench tls --server envoy`, `peer-*.json` those of `--server haproxy-aws-lc`, `reach-openssl-*.json` those of other series of OpenSSL, `reach-matrix.json` that of `make reach`, `proxy-*.json` those of `hasten bench envoy`, `soak-*.json` of `make soak`, `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of
-//! hasten-bench, `gc-cpu-*.json` of `plugins/node/bench/cpu.mjs`, `core-cost-*.json` of an example of hasten-corefile, `node-minors.json` of `make node-minors`, `readcache-*.json`, `wal-*.json` and `tier-*.json` of `hasten bench` with these names, `tune-*.json` of `hasten tune`, all kept as they were written.
+//! hasten-bench, `gc-cpu-*.json` of `plugins/node/bench/cpu.mjs`, `core-cost-*.json` of an example of hasten-corefile, `core-minors.json` of `make node-minors`, `readcache-*.json`, `wal-*.json` and `tier-*.json` of `hasten bench` with these names, `tune-*.json` of `hasten tune`, all kept as they were written.
 
 mod bench;
 mod core_cost;

@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::Results;
 
-/// The same of every machine: what works does not depend on how fast it is.
-pub(super) const FILE: &str = "node-minors.json";
+/// The same of every machine: what works does not depend on how fast it is. Names that begin with `node-` are those of benches.
+pub(super) const FILE: &str = "core-minors.json";
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Row {
