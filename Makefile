@@ -25,7 +25,7 @@ KILLS ?= 1000
 # Of `make suites`, those to run: cpython, nginx, haproxy, tlsfuzzer, testssl, envoy, redis; all, if nothing is said.
 SUITES ?=
 
-.PHONY: help demo test thorough soak zoo crash suites bench results profile install uninstall build dist deps lint fmt audit deb release fuzz clean
+.PHONY: help demo test thorough node-minors soak zoo crash suites bench results profile install uninstall build dist deps lint fmt audit deb release fuzz clean
 
 help: ## This list
 	@echo 'hasten: the servers you already run, doing the same work with less CPU'
@@ -52,6 +52,10 @@ thorough: ## `make test` with its long tests at full length: more seeds, keys, r
 	@scripts/rust.sh
 	@scripts/packages.sh test
 	@scripts/test.sh --thorough
+
+node-minors: ## Core files and snapshots of every minor release of Node.js 22, 24 and 26 (an hour or two)
+	@scripts/packages.sh test
+	@scripts/node-minors.sh
 
 soak: build ## Endurance: servers under load, reloaded and killed for an hour, or SOAK_MINUTES
 	@scripts/packages.sh test

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # core-heap.sh OUT [SESSIONS]: a core file of a heap with 18 million objects, to measure `hasten core` with:
-# cargo run --release -p hasten-corefile --example cost -- OUT .deps/nodes/node_modules/node22/bin/node [EXPORT]
+# cargo run --release -p hasten-corefile --example cost -- OUT .deps/nodes/node_modules/node22/bin/node OUT.json
 out=$(realpath -m "${1:?usage: core-heap.sh OUT [SESSIONS]}")
 sessions=${2:-2300000}
 source "$(dirname "$0")/lib.sh"

@@ -48,7 +48,7 @@ xtask() { "${CARGO_TARGET_DIR:-target}/debug/xtask" "$@"; }
 downloads() {
     local script
     scripts/nodes.sh --old || return
-    for script in wheels envoy images musl-image openrc debian-node; do "scripts/$script.sh" || return; done
+    for script in devtools wheels envoy images musl-image openrc debian-node; do "scripts/$script.sh" || return; done
 }
 
 # shares: every test program, and the script of tests that runs beside them.

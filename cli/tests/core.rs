@@ -10,7 +10,7 @@ mod cores;
 #[path = "support/heapsnapshot.rs"]
 mod heapsnapshot;
 
-use cores::{core_of, hasten, node};
+use cores::{core_of, hasten, here, node};
 use heapsnapshot::Snapshot;
 
 const HASTEN: &str = env!("CARGO_BIN_EXE_hasten");
@@ -110,7 +110,7 @@ fn check_snapshot(bytes: &[u8]) {
 
 #[test]
 fn planted_objects_are_found_in_cores_of_every_release() {
-    for release in RELEASES {
+    for release in here(&RELEASES) {
         let folder = tempfile::tempdir().unwrap();
         let Some(core) = core_of(release, &[], PROGRAM, ABORTED, folder.path()) else { return };
         let out = folder.path().join("out.heapsnapshot");
@@ -135,7 +135,7 @@ fn alike(v8: &Snapshot, ours: &Snapshot) -> usize {
 
 #[test]
 fn counts_and_retained_sizes_are_those_of_v8() {
-    for release in &RELEASES[1..] {
+    for release in here(&RELEASES[1..]) {
         let folder = tempfile::tempdir().unwrap();
         let Some(core) = core_of(release, &[], COMPARED, ABORTED, folder.path()) else { return };
         let out = folder.path().join("ours.heapsnapshot");

@@ -10,15 +10,15 @@ use serde_json::Value;
 #[path = "support/cores.rs"]
 mod cores;
 
-use cores::{core_of, hasten, node};
+use cores::{core_of, hasten, here, node};
 
 const ABORTED: i32 = 6;
 
 /// One release, and all of them in `make thorough`: each writes these data in another way.
-fn releases() -> &'static [&'static str] {
+fn releases() -> Vec<&'static str> {
     match std::env::var_os("HASTEN_TEST_THOROUGH") {
-        Some(_) => &["20", "22", "24", "26"],
-        None => &["24"],
+        Some(_) => here(&["20", "22", "24", "26"]),
+        None => here(&["24"]),
     }
 }
 
@@ -108,7 +108,7 @@ fn functions_in_an_optimised_frame_are_told_as_v8_tells_them() {
     for release in releases() {
         for what in ["hot", "made", "each"] {
             // TurboFan's code, and Maglev's where the release uses it.
-            let maglev = ["24", "26"].contains(release).then_some(["--maglev", "--no-turbofan"]);
+            let maglev = ["24", "26"].contains(&release).then_some(["--maglev", "--no-turbofan"]);
             let turbofan = vec!["--no-concurrent-recompilation"];
             let compilers: Vec<Vec<&str>> = [turbofan].into_iter().chain(maglev.map(Vec::from)).collect();
             for options in &compilers {

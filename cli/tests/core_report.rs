@@ -9,17 +9,17 @@ use serde_json::Value;
 #[path = "support/cores.rs"]
 mod cores;
 
-use cores::{core_of, hasten, node};
+use cores::{core_of, hasten, here, node};
 
 const ABORTED: i32 = 6;
 const TRAPPED: i32 = 5;
 const CRASHED: i32 = 11;
 
 /// One release, and all of them in `make thorough`: each differs in the layout of something.
-fn releases() -> &'static [&'static str] {
+fn releases() -> Vec<&'static str> {
     match std::env::var_os("HASTEN_TEST_THOROUGH") {
-        Some(_) => &["18", "20", "22", "24", "26"],
-        None => &["24"],
+        Some(_) => here(&["18", "20", "22", "24", "26"]),
+        None => here(&["24"]),
     }
 }
 
@@ -268,7 +268,7 @@ fn an_exception_that_native_code_has_in_hand_is_told_with_who_has_it() {
         let mut compiler = Command::new("c++");
         compiler.args(["-std=c++20", "-w", "-shared", "-fPIC", "-o", "holder.node", "holder.cc", "-I"]);
         assert!(compiler.arg(include).current_dir(made.path()).status().unwrap().success());
-        let since_22 = !["18", "20"].contains(release);
+        let since_22 = !["18", "20"].contains(&release);
         for (how, holds) in [("call", false), ("raise", false), ("hold", true)] {
             let folder = tempfile::tempdir().unwrap();
             fs::copy(made.path().join("holder.node"), folder.path().join("holder.node")).unwrap();

@@ -203,6 +203,70 @@ fn a_cpu_profile_comes_with_the_collections() {
     }
 }
 
+/// Two threads that wait for work and do it, and others that come and go.
+const POOL: &str = "\
+const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
+if (isMainThread) {
+  const start = (name) => {
+    const worker = new Worker(__filename, { name, workerData: name });
+    worker.on('message', () => worker.postMessage(1));
+    worker.postMessage(1);
+    return worker;
+  };
+  ['one', 'two'].forEach(start);
+  setInterval(function inMain() { for (let i = 0, x = 0; i < 1e6; i += 1) x += Math.sqrt(i); }, 20);
+  setTimeout(start, 2500, 'late');
+  let brief;
+  setInterval(() => { brief?.terminate(); brief = start('brief'); }, 700);
+} else {
+  // New each time: V8 may tell an older one as its caller.
+  let turns = 0;
+  const source = '(function inWorker() { for (let i = 0, x = 0; i < 1e6; i += 1) x += Math.sqrt(i); }';
+  parentPort.on('message', () => {
+    eval(source + '/*' + turns++ + '*/)')();
+    setTimeout(() => parentPort.postMessage(1), 5);
+  });
+}
+";
+
+#[test]
+fn worker_threads_have_cpu_profiles_of_their_own() {
+    let every = [18, 20, 22, 24, 26];
+    let releases = if std::env::var_os("HASTEN_TEST_THOROUGH").is_some() { &every[..] } else { &every[2..3] };
+    for &major in releases {
+        let mut place = Place::new();
+        fs::write(place.path("server.js"), POOL).unwrap();
+        let pid = place.server(major);
+        let output = place.record(&[&pid.to_string(), "--cpu", "--for", "6s", "--out", "gc.jsonl"]);
+        assert!(output.status.success(), "{output:?}");
+        assert!(!is_sampled(pid), "{major}");
+        let mut command = Command::new(HASTEN);
+        command.args(["gc", "--json", "gc.jsonl", "--cpuprofile", "app.cpuprofile"]);
+        let output = command.current_dir(place.folder.path()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(json["traces"][0]["lines"]["unknown"], 0, "{major}");
+        let workers = json["traces"][0]["isolates"][0]["workers"].as_array().unwrap();
+        let names: Vec<_> =
+            workers.iter().map(|one| one["worker"]["name"].as_str().unwrap().to_owned()).collect();
+        for name in ["one", "two", "late"] {
+            let at = names.iter().position(|one| one == name);
+            let worker = &workers[at.unwrap_or_else(|| panic!("{major}: {name} in {names:?}"))];
+            let functions = worker["functions"].as_array().unwrap();
+            let has = |name: &str| functions.iter().any(|one| one["name"] == name);
+            assert!(has("inWorker") && !has("inMain"), "{major}: {functions:?}");
+            let number = &worker["worker"]["number"];
+            let file = place.path(&format!("app.worker-{number}.cpuprofile"));
+            let exported: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+            assert!(!exported["samples"].as_array().unwrap().is_empty(), "{major}");
+        }
+        assert!(place.path("app.cpuprofile").exists());
+        let output = Command::new(HASTEN).args(["gc"]).arg(place.path("gc.jsonl")).output().unwrap();
+        let told = text(&output.stdout);
+        assert!(told.contains("CPU profile of worker ") && told.contains("(late)"), "{told}");
+    }
+}
+
 #[test]
 fn a_recorder_that_is_killed_takes_its_cpu_profile_with_it() {
     let mut place = Place::new();

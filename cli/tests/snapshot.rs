@@ -3,13 +3,18 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hasten_corefile::Live;
 use serde_json::Value;
+
+#[path = "support/nodes.rs"]
+mod nodes;
+
+use nodes::{here, node};
 
 const HASTEN: &str = env!("CARGO_BIN_EXE_hasten");
 const RELEASES: [&str; 4] = ["20", "22", "24", "26"];
@@ -52,10 +57,7 @@ struct App {
 
 impl App {
     fn start(release: &str, arguments: &[&str], folder: &Path) -> Self {
-        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-        let node = root.join(format!(".deps/nodes/node_modules/node{release}/bin/node"));
-        assert!(node.exists(), "{} is missing: scripts/nodes.sh brings it", node.display());
-        let mut command = Command::new(node);
+        let mut command = Command::new(node(release));
         let mut child = command.args(arguments).current_dir(folder).stdout(Stdio::piped()).spawn().unwrap();
         let mut told = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut told).unwrap();
@@ -168,7 +170,7 @@ fn nothing_is_left(service: &Service, mappings: usize) {
 
 #[test]
 fn a_service_under_load_loses_no_request_and_its_copy_is_whole() {
-    for release in RELEASES {
+    for release in here(&RELEASES) {
         let folder = tempfile::tempdir().unwrap();
         let service = Service::start(release, folder.path());
         let mappings = service.code_mappings();
@@ -197,7 +199,8 @@ fn planted(report: &Value) -> u64 {
 
 #[test]
 fn a_process_that_collects_most_of_the_time_is_copied_between_two_collections() {
-    for release in ["20", "26"] {
+    let is_thorough = std::env::var_os("HASTEN_TEST_THOROUGH").is_some();
+    for release in here(if is_thorough { &RELEASES } else { &["20", "26"] }) {
         let folder = tempfile::tempdir().unwrap();
         let app = App::start(release, &["--expose-gc", "-e", COLLECTOR], folder.path());
         let core = folder.path().join("core.zst");

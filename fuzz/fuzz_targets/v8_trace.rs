@@ -10,7 +10,7 @@ use hasten_v8::{export, parse};
 use libfuzzer_sys::fuzz_target;
 
 /// One line of each kind: without these, an input would hardly ever get beyond a prefix.
-const LINES: [&str; 17] = [
+const LINES: [&str; 21] = [
     "[7:0x5f00]       25 ms: Scavenge 4.5 (4.9) -> 3.7 (5.9) MB, 0.8 / 0.0 ms  (average mu = 1.000, current mu = 1.000) task; \n",
     "[7:0x5f00]      335 ms: Mark-sweep (reduce) 11.7 (24.4) -> 8.5 (26.4) MB, 10.2 / 0.0 ms  (+ 4.8 ms in 21 steps) testing; x\n",
     "[7:0x5f00]      370 ms: Incremental Mark-Compact 21.8 (49.7) -> 18.0 (85.3) MB, pooled: 0.0 MB, 15.07 / 0.00 ms (a) f; \n",
@@ -30,6 +30,10 @@ const LINES: [&str; 17] = [
     "{\"cpu\":\"nodes\",\"first\":1,\"nodes\":[0,0,1,1,1,2]}\n",
     "{\"cpu\":\"samples\",\"from_ms\":2.5,\"runs\":[3,2,2000,2,1,900]}\n",
     "{\"cpu\":\"end\",\"at_ms\":9.5,\"cut\":0,\"why\":\"time\"}\n",
+    "{\"cpu\":\"start\",\"worker\":3,\"version\":1,\"at_ms\":1.5,\"interval_us\":1000,\"name\":\"w\",\"script\":\"file:///w\"}\n",
+    "{\"cpu\":\"functions\",\"worker\":3,\"first\":0,\"functions\":[[\"(root)\",\"\",0,0],[\"g\",\"file:///w\",1,1]]}\n",
+    "{\"cpu\":\"nodes\",\"worker\":3,\"first\":1,\"nodes\":[0,0,1,1]}\n",
+    "{\"cpu\":\"samples\",\"worker\":3,\"from_ms\":2.5,\"runs\":[2,2,2000]}\n",
 ];
 
 fuzz_target!(|data: &[u8]| {
@@ -69,7 +73,7 @@ fn check(text: &[u8]) {
         assert_eq!(told + rest, parse::collections(text).len() as u64);
     }
     summary.isolates.iter().for_each(heap);
-    summary.isolates.iter().filter_map(|heap| heap.profile.as_ref()).for_each(profile);
+    summary.isolates.iter().flat_map(|heap| heap.profile.iter().chain(&heap.workers)).for_each(profile);
     exported(text, &summary);
     let parts = parse::read(Parts(text), "-", &mut |_| {}).expect("it was readable");
     assert_eq!(json(&summary), json(&parts));
@@ -96,9 +100,13 @@ fn profile(profile: &Profile) {
 
 /// What is exported refers only to stacks that it has.
 fn exported(text: &[u8], summary: &Summary) {
-    let Ok(text) = export::cpuprofile(text, "-") else { return };
+    let Ok(profiles) = export::cpuprofiles(text, "-") else { return };
     assert!(summary.profiled().is_some() || summary.rest.is_some());
-    let file: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    profiles.iter().for_each(|one| whole(&one.text));
+}
+
+fn whole(text: &str) {
+    let file: serde_json::Value = serde_json::from_str(text).expect("JSON");
     let array = |name: &str| file[name].as_array().expect("an array");
     assert_eq!(array("samples").len(), array("timeDeltas").len());
     let nodes = array("nodes").len() as u64;

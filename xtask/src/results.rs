@@ -2,14 +2,17 @@
 //!
 //! `docs/results/bench-*.json` are reports of `hasten bench`, `tls-*.json`, `gzip-*.json` and `node-*.json` those of
 //! one workload, `envoy-*.json` those of `hasten bench tls --server envoy`, `peer-*.json` those of `--server haproxy-aws-lc`, `reach-openssl-*.json` those of other series of OpenSSL, `reach-matrix.json` that of `make reach`, `proxy-*.json` those of `hasten bench envoy`, `soak-*.json` of `make soak`, `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of
-//! hasten-bench, `readcache-*.json`, `wal-*.json` and `tier-*.json` of `hasten bench` with these names, `tune-*.json` of `hasten tune`, all kept as they were written.
+//! hasten-bench, `gc-cpu-*.json` of `plugins/node/bench/cpu.mjs`, `core-cost-*.json` of an example of hasten-corefile, `core-minors.json` of `make node-minors`, `readcache-*.json`, `wal-*.json` and `tier-*.json` of `hasten bench` with these names, `tune-*.json` of `hasten tune`, all kept as they were written.
 
 mod bench;
+mod core_cost;
 mod fuzz;
+mod gc_cpu;
 mod gc_model;
 mod gc_read;
 mod gzip;
 mod node;
+mod node_minors;
 mod peer;
 mod proxy;
 mod reach;
@@ -35,6 +38,8 @@ const DIRECTORY: &str = "docs/results";
 const COMMAND: &str = "cargo xtask results";
 const README: &str = "README.md";
 const PERFORMANCE: &str = "docs/performance.md";
+const CORE: &str = "docs/core.md";
+const RECORDER: &str = "docs/gc-recorder.md";
 const GC_PAGE: &str = "docs/gc.md";
 const GC_MODEL_PAGE: &str = "docs/gc-model.md";
 const RELIABILITY: &str = "docs/reliability.md";
@@ -66,6 +71,12 @@ const GC_MODEL: Marks =
     ("<!-- gc-model: begin (written by `cargo xtask results`) -->\n", "<!-- gc-model: end -->\n");
 const GC_READ: Marks =
     ("<!-- gc-read: begin (written by `cargo xtask results`) -->\n", "<!-- gc-read: end -->\n");
+const GC_CPU: Marks =
+    ("<!-- gc-cpu: begin (written by `cargo xtask results`) -->\n", "<!-- gc-cpu: end -->\n");
+const CORE_COST: Marks =
+    ("<!-- core-cost: begin (written by `cargo xtask results`) -->\n", "<!-- core-cost: end -->\n");
+const NODE_MINORS: Marks =
+    ("<!-- node-minors: begin (written by `cargo xtask results`) -->\n", "<!-- node-minors: end -->\n");
 const SOAK: Marks = ("<!-- soak: begin (written by `cargo xtask results`) -->\n", "<!-- soak: end -->\n");
 const FUZZ: Marks = ("<!-- fuzz: begin (written by `cargo xtask results`) -->\n", "<!-- fuzz: end -->\n");
 const READ_CACHE: Marks =
@@ -130,6 +141,19 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
     let tables: Vec<_> = runs.iter().map(gc_read::table).collect();
     let text = mark(GC_READ, &workspace.read(GC_PAGE)?, GC_PAGE, &tables.join("\n"))?;
     workspace.generate(GC_PAGE, &text, args.check, COMMAND)?;
+    let runs: Vec<gc_cpu::Run> =
+        reports("gc-cpu", &directory).iter().map(|path| load_json(path)).collect::<Result<_, _>>()?;
+    let tables: Vec<_> = runs.iter().map(gc_cpu::table).collect();
+    let text = mark(GC_CPU, &workspace.read(RECORDER)?, RECORDER, &tables.join("\n"))?;
+    workspace.generate(RECORDER, &text, args.check, COMMAND)?;
+    let costs = join(&load_all::<core_cost::Row>(core_cost::CORE_COST, &directory)?, core_cost::table);
+    let minors = match directory.join(node_minors::FILE) {
+        file if file.is_file() => node_minors::table(&load_json(&file)?),
+        _ => NONE_YET.to_owned(),
+    };
+    let text = mark(CORE_COST, &workspace.read(CORE)?, CORE, &costs)?;
+    let text = mark(NODE_MINORS, &text, CORE, &minors)?;
+    workspace.generate(CORE, &text, args.check, COMMAND)?;
     let runs: Vec<soak::Run> =
         reports("soak", &directory).iter().map(|path| load_json(path)).collect::<Result<_, _>>()?;
     let tables: Vec<_> = runs.iter().map(soak::table).collect();
@@ -282,6 +306,8 @@ fn check(path: &Path, report: &str) -> Result<String, Error> {
         }
         "soak" => rows::<soak::Row>(path, report)?.iter().all(soak::Row::is_good),
         "fuzz" => rows::<fuzz::Row>(path, report)?.iter().all(fuzz::Row::is_good),
+        "node-minors" => rows::<node_minors::Row>(path, report)?.iter().all(node_minors::Row::is_good),
+        core_cost::CORE_COST => rows::<core_cost::Row>(path, report)?.iter().all(core_cost::Row::is_good),
         "reach" => rows::<reach::Row>(path, report)?.iter().all(reach::Row::is_good),
         storage::READ_CACHE | storage::WAL => {
             rows::<storage::Row>(path, report)?.iter().all(storage::Row::is_good)
@@ -296,7 +322,7 @@ fn check(path: &Path, report: &str) -> Result<String, Error> {
         _ => {
             return refuse(
                 path,
-                "it is not a report of `make results`, `make soak`, `make fuzz` or `make reach`",
+                "it is not a report of `make results`, `make soak`, `make fuzz`, `make reach` or `make node-minors`",
             );
         }
     };
@@ -309,6 +335,7 @@ fn check(path: &Path, report: &str) -> Result<String, Error> {
     Ok(match results.workload.as_str() {
         // The same of every machine: what works does not depend on how fast it is.
         "reach" => reach::FILE.to_owned(),
+        "node-minors" => node_minors::FILE.to_owned(),
         _ => results.file_name(),
     })
 }

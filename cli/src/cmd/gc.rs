@@ -99,7 +99,7 @@ struct Findings {
 
 fn read(args: &GcArgs) -> Result<ExitCode, GcError> {
     let (files, page) = names(args)?;
-    let profile = args.cpuprofile.as_deref().map(|path| cpu::export(&files, path)).transpose()?;
+    let profiles = args.cpuprofile.as_deref().map(|path| cpu::export(&files, path)).transpose()?;
     let traces = source::read_all(&files)?;
     let facts = facts::of(&traces, args.memory_limit, args.node.clone());
     let findings = Findings { comparison: Comparison::of(&traces), advice: advise(&traces, &facts), traces };
@@ -113,7 +113,7 @@ fn read(args: &GcArgs) -> Result<ExitCode, GcError> {
     if let Some(page) = page {
         say(format!("Page: {}", page.display()));
     }
-    if let Some(profile) = profile {
+    for profile in profiles.iter().flatten() {
         say(format!("CPU profile: {}", profile.display()));
     }
     Ok(ExitCode::SUCCESS)

@@ -6,14 +6,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const HASTEN: &str = env!("CARGO_BIN_EXE_hasten");
+#[path = "nodes.rs"]
+mod nodes;
 
-pub(crate) fn node(release: &str) -> PathBuf {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-    let node = root.join(format!(".deps/nodes/node_modules/node{release}/bin/node"));
-    assert!(node.exists(), "{} is missing: scripts/nodes.sh brings it", node.display());
-    node
-}
+pub(crate) use nodes::{here, node};
+
+const HASTEN: &str = env!("CARGO_BIN_EXE_hasten");
 
 /// Runs a program with options of Node.js until a signal ends it, and returns the core file; nothing where the system puts those
 /// elsewhere.

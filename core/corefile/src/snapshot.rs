@@ -406,6 +406,8 @@ impl Export<'_> {
         let system = |name: &str| format!("system / {name}");
         match view.layout.name(map.kind) {
             "JS_REG_EXP" => (6, class()),
+            // As V8 writes them: DevTools loses all functions if an object is named like their group.
+            "JS_BOUND_FUNCTION" => (5, "native_bind".to_owned()),
             _ if view.layout.is_receiver(map.kind) => (3, class()),
             "NATIVE_CONTEXT" => (0, system("NativeContext")),
             _ if view.layout.is_context(map.kind) => (3, system("Context")),

@@ -30,29 +30,43 @@ pub enum ExportError {
     Data(#[from] serde_json::Error),
 }
 
-/// Reads the only CPU profile of a trace; the result is JSON.
-pub fn cpuprofile(source: impl Read, name: &str) -> Result<String, ExportError> {
-    let mut profiles: Vec<Tree> = Vec::new();
-    let mut is_long = false;
-    let (lines, end) = crate::parse::each(source, name, &mut |event| match event {
-        Event::Profile(_, part) if matches!(*part, Part::Start { .. }) => profiles.push(Tree::default()),
-        Event::Profile(_, part) => {
-            if let Some(tree) = profiles.last_mut() {
-                is_long |= !tree.push(*part);
-            }
+/// The profile of one thread, as JSON.
+pub struct Exported {
+    /// The number of a worker; `None` for the main thread.
+    pub worker: Option<u32>,
+    pub text: String,
+}
+
+/// Reads the CPU profiles of a recording, one for each thread.
+pub fn cpuprofiles(source: impl Read, name: &str) -> Result<Vec<Exported>, ExportError> {
+    let mut profiles: Vec<(Option<u32>, Tree)> = Vec::new();
+    let mut runs = 0;
+    let (lines, end) = crate::parse::each(source, name, &mut |event| {
+        let Event::Profile(_, worker, part) = event else { return };
+        if matches!(*part, Part::Start { .. }) {
+            profiles.push((worker, Tree::default()));
+        } else if let Some((_, tree)) = profiles.iter_mut().rfind(|(thread, _)| *thread == worker) {
+            runs += tree.push(*part, MOST_RUNS.saturating_sub(runs));
         }
-        _ => {}
     })?;
     if let Err(source) = end {
         return Err(ExportError::Damaged { bytes: lines.bytes, source });
     }
-    profiles.retain(|tree| !tree.samples.is_empty());
-    match (profiles.as_slice(), is_long) {
-        (_, true) => Err(ExportError::Long),
-        ([], _) => Err(ExportError::None),
-        ([tree], _) => Ok(serde_json::to_string(&tree.file())?),
-        (several, _) => Err(ExportError::Several(several.len())),
+    profiles.retain(|(_, tree)| !tree.samples.is_empty());
+    profiles.sort_by_key(|(thread, _)| *thread);
+    if runs > MOST_RUNS {
+        return Err(ExportError::Long);
     }
+    if profiles.is_empty() {
+        return Err(ExportError::None);
+    }
+    if let Some(same) = profiles.chunk_by(|(a, _), (b, _)| a == b).find(|same| same.len() > 1) {
+        return Err(ExportError::Several(same.len()));
+    }
+    let exported = |(worker, tree): &(Option<u32>, Tree)| {
+        Ok(Exported { worker: *worker, text: serde_json::to_string(&tree.file())? })
+    };
+    profiles.iter().map(exported).collect()
 }
 
 #[derive(Default)]
@@ -61,7 +75,6 @@ struct Tree {
     nodes: Vec<Node>,
     /// Each with the time of its first run.
     samples: Vec<(f64, Vec<Run>)>,
-    runs: usize,
 }
 
 #[derive(Serialize)]
@@ -95,21 +108,21 @@ struct CallFrame<'a> {
 }
 
 impl Tree {
-    /// Whether there is room for more.
-    fn push(&mut self, part: Part) -> bool {
+    /// How many runs there are in it; those beyond `room` are not kept.
+    fn push(&mut self, part: Part, room: usize) -> usize {
         match part {
             Part::Functions(functions) => self.functions.extend(functions),
             Part::Nodes(nodes) => self.nodes.extend(nodes),
             Part::Samples { from_ms, runs } => {
-                self.runs += runs.len();
-                if self.runs > MOST_RUNS {
-                    return false;
+                let count = runs.len();
+                if count <= room {
+                    self.samples.push((from_ms, runs));
                 }
-                self.samples.push((from_ms, runs));
+                return count;
             }
             Part::Start { .. } | Part::End { .. } => {}
         }
-        true
+        0
     }
 
     fn file(&self) -> File<'_> {

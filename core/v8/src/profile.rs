@@ -4,9 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::units;
 
-/// What the program's thread did while it was sampled; times in milliseconds.
+/// What a thread of the program did while it was sampled; times in milliseconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Profile {
+    /// `None` for the main thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker: Option<Worker>,
     /// How often V8 was asked for a sample.
     pub interval_us: u32,
     /// The first sample, and the end of the last one, since the process started.
@@ -26,6 +29,8 @@ pub struct Profile {
     pub pauses_ms: f64,
     /// How many stacks were cut, because there were too many. Their self time is right, their callers are missing.
     pub cut: u64,
+    /// Of the main thread's: worker threads that were too many to sample.
+    pub unsampled_workers: u64,
     /// Why it ended; `null` if the process was killed.
     pub end: Option<End>,
     /// By self time, longest first.
@@ -33,6 +38,17 @@ pub struct Profile {
     /// In functions beyond those.
     pub rest_ms: f64,
     pub timeline: Activity,
+}
+
+/// A worker thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Worker {
+    /// The program's `threadId`.
+    pub number: u32,
+    /// Empty if the program gave it none.
+    pub name: String,
+    /// Its script's path, or what V8 calls it.
+    pub script: String,
 }
 
 /// Where a function is, and the time in it without what it called.
@@ -95,21 +111,37 @@ impl Profile {
         if self.sampled_ms > 0.0 { (ms / self.sampled_ms).clamp(0.0, 1.0) } else { 0.0 }
     }
 
+    /// Whose it is: `the main thread`, or `worker 3 (its name)`.
+    #[must_use]
+    pub fn thread(&self) -> String {
+        match &self.worker {
+            None => "the main thread".to_owned(),
+            Some(Worker { number, name, .. }) if name.is_empty() => format!("worker {number}"),
+            Some(Worker { number, name, .. }) => format!("worker {number} ({name})"),
+        }
+    }
+
     /// Where the time went, in one sentence; the recorder may have observed only parts of it.
     #[must_use]
     pub fn overview(&self, has_gaps: bool) -> String {
         let share = |ms: f64| units::percent(self.share_of(ms));
         let observed = if has_gaps { " of what it observed" } else { "" };
+        // The recorder notices those of the main thread only.
+        let pauses = match self.worker {
+            Some(_) => String::new(),
+            None => {
+                format!(" (the recorder's pauses of that time: {}{observed})", units::pause(self.pauses_ms))
+            }
+        };
         let mut text = format!(
-            "{} samples, one each {}, for {}: in functions {}, in native code of no function {}, in collections {} (the \
-             recorder's pauses of that time: {}{observed}), idle {}",
+            "{} samples, one each {}, for {}: in functions {}, in native code of no function {}, in collections {}{pauses}, \
+             idle {}",
             units::count(self.samples),
             units::pause(f64::from(self.interval_us) / 1e3),
             units::span(self.sampled_ms),
             share(self.functions_ms),
             share(self.program_ms),
             share(self.collector_ms),
-            units::pause(self.pauses_ms),
             share(self.idle_ms),
         );
         let unsampled_ms = self.to_ms - self.from_ms - self.sampled_ms;
@@ -128,6 +160,9 @@ impl Profile {
             Some(End::Size) => Some("It ended early, when the file had reached its limit."),
             Some(End::Disk) => Some("It ended early, when the disk was full."),
             None => Some("Its end is missing: the process was killed, or still runs."),
+            Some(End::Exit) if self.worker.is_some() => {
+                Some("The thread ended; its last seconds may be missing.")
+            }
             Some(End::Time | End::Asked | End::Exit) => None,
         };
         let cut = (self.cut > 0).then(|| {
@@ -136,7 +171,9 @@ impl Profile {
                 self.cut
             )
         });
-        early.map(str::to_owned).into_iter().chain(cut).collect()
+        let unsampled = (self.unsampled_workers > 0)
+            .then(|| format!("{} worker threads were too many to sample.", self.unsampled_workers));
+        early.map(str::to_owned).into_iter().chain(cut).chain(unsampled).collect()
     }
 }
 

@@ -88,6 +88,9 @@ pub struct IsolateSummary {
     /// What the program's thread did meanwhile, if that was recorded as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
+    /// The same of worker threads, the busiest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<Profile>,
     #[serde(skip)]
     pub model: ModelInput,
 }

@@ -79,6 +79,6 @@ impl Summary {
     /// The first heap with a CPU profile.
     #[must_use]
     pub fn profiled(&self) -> Option<&IsolateSummary> {
-        self.isolates.iter().find(|one| one.profile.is_some())
+        self.isolates.iter().find(|one| one.profile.is_some() || !one.workers.is_empty())
     }
 }

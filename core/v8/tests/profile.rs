@@ -29,7 +29,8 @@ fn read(text: &str) -> Summary {
 }
 
 fn exported(text: &str) -> Value {
-    serde_json::from_str(&export::cpuprofile(text.as_bytes(), "-").expect("a profile")).expect("JSON")
+    let profiles = export::cpuprofiles(text.as_bytes(), "-").expect("a profile");
+    serde_json::from_str(&profiles[0].text).expect("JSON")
 }
 
 fn fixture() -> String {
@@ -170,8 +171,35 @@ fn an_export_of_a_real_profile_has_its_self_times() {
 }
 
 #[test]
+fn each_worker_thread_has_a_profile_of_its_own() {
+    let of = |line: &str| line.replacen(',', ",\"worker\":3,", 1);
+    let start = of(PROFILE[0]).replace('}', ",\"name\":\"pool\",\"script\":\"file:///srv/work.js\"}");
+    let workers: Vec<String> =
+        std::iter::once(start).chain(PROFILE[1..].iter().map(|line| of(line))).collect();
+    let lines: Vec<&str> = PROFILE.into_iter().chain(workers.iter().map(String::as_str)).collect();
+    let text = recording(&lines);
+    let summary = read(&text);
+    assert_eq!(summary.lines.unknown, 0);
+    let heap = summary.profiled().expect("profiles");
+    let (main, [worker]) = (heap.profile.as_ref().expect("the main thread's"), &heap.workers[..]) else {
+        panic!("{:?}", heap.workers)
+    };
+    assert_eq!(
+        (main.thread(), worker.thread()),
+        ("the main thread".to_owned(), "worker 3 (pool)".to_owned())
+    );
+    assert_eq!(worker.worker.as_ref().map(|worker| &*worker.script), Some("/srv/work.js"));
+    assert_eq!((worker.samples, worker.sampled_ms), (main.samples, main.sampled_ms));
+    assert_eq!(worker.functions, main.functions);
+    assert!(main.overview(false).contains("pauses") && !worker.overview(false).contains("pauses"));
+    let profiles = export::cpuprofiles(text.as_bytes(), "-").expect("profiles");
+    assert_eq!(profiles.iter().map(|one| one.worker).collect::<Vec<_>>(), [None, Some(3)]);
+    assert_eq!(profiles[0].text, profiles[1].text);
+}
+
+#[test]
 fn what_cannot_be_exported_is_refused() {
-    let export = |text: &str| export::cpuprofile(text.as_bytes(), "-").map(|_| ()).expect_err("an error");
+    let export = |text: &str| export::cpuprofiles(text.as_bytes(), "-").map(|_| ()).expect_err("an error");
     assert!(matches!(export(&recording(&[])), ExportError::None));
     let twice = recording(&PROFILE).repeat(2);
     assert!(matches!(export(&twice), ExportError::Several(2)));

@@ -60,7 +60,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Take a CPU profile of the main thread as well: which functions run, for how long
+    /// Take a CPU profile of the main thread and of worker threads as well: which functions run, for how long
     #[arg(long)]
     cpu: bool,
 

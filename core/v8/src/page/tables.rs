@@ -18,6 +18,8 @@ const ROWS: usize = 24;
 const LONGEST: usize = 10;
 /// Functions in the table of self time.
 const FUNCTIONS: usize = 40;
+/// Threads with such a table.
+const THREADS: usize = 17;
 /// Heaps in the table of heaps.
 const HEAPS: usize = 60;
 
@@ -85,12 +87,14 @@ pub(super) struct Numbers {
     slices: Vec<[String; 7]>,
     histograms: Vec<(String, Vec<(String, String)>)>,
     full: Vec<[String; 2]>,
-    cpu: Option<Cpu>,
+    /// Of the main thread, then of workers.
+    cpu: Vec<Cpu>,
 }
 
-/// The CPU profile of one heap's thread.
+/// The CPU profile of one thread.
 #[derive(Debug, Serialize)]
 struct Cpu {
+    thread: String,
     overview: String,
     remarks: Vec<String>,
     functions: Vec<[String; 4]>,
@@ -306,7 +310,13 @@ impl Numbers {
             slices: merged(&heap.timeline.slices, ROWS).iter().map(slice_row).collect(),
             histograms: heap.by_kind.iter().map(histogram).collect(),
             full: full.map(|(at, bytes)| [units::at(at), units::bytes(bytes as f64)]).collect(),
-            cpu: heap.profile.as_ref().map(|profile| Cpu::of(profile, heap.unseen_ms > 0.0)),
+            cpu: heap
+                .profile
+                .iter()
+                .chain(&heap.workers)
+                .take(THREADS)
+                .map(|profile| Cpu::of(profile, heap.unseen_ms > 0.0))
+                .collect(),
         }
     }
 }
@@ -328,6 +338,7 @@ impl Cpu {
             [units::at(slice.from_ms), functions, program, collector, idle]
         };
         Self {
+            thread: shortened(&profile.thread(), 100),
             overview: profile.overview(has_gaps),
             remarks: profile.remarks(),
             functions: profile.functions.iter().take(FUNCTIONS).map(function).collect(),

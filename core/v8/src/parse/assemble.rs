@@ -20,8 +20,8 @@ pub(crate) enum Fact<'a> {
     Process(Isolate, Process),
     /// Nothing was observed between these times: what lies on both sides is not adjacent.
     Gap(Isolate, f64, f64),
-    /// A part of a CPU profile.
-    Profile(Isolate, Box<Part>),
+    /// A part of a CPU profile: that of the main thread, or of the worker with this number.
+    Profile(Isolate, Option<u32>, Box<Part>),
     /// This heap was full.
     LastWords(Isolate),
     OutOfMemory,
@@ -78,10 +78,10 @@ impl Assembler {
                 self.heap(isolate, fact).flush(fact);
                 fact(Fact::Gap(isolate, from_ms, to_ms));
             }
-            Event::Profile(isolate, part) => {
+            Event::Profile(isolate, worker, part) => {
                 // Collections come before the samples of their time.
                 self.heap(isolate, fact).flush(fact);
-                fact(Fact::Profile(isolate, part));
+                fact(Fact::Profile(isolate, worker, part));
             }
             Event::OutOfMemory => fact(Fact::OutOfMemory),
         }

@@ -16,8 +16,8 @@ pub(crate) enum Event {
     Process(Isolate, Process),
     /// Nothing was observed between these times.
     Gap(Isolate, f64, f64),
-    /// A part of a CPU profile.
-    Profile(Isolate, Box<Part>),
+    /// A part of a CPU profile: that of the main thread, or of the worker with this number.
+    Profile(Isolate, Option<u32>, Box<Part>),
     OutOfMemory,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Lines {
     reasons: Reasons,
     /// The process of this recording, and marking steps that belong to its next full collection.
     recorder: Option<(Isolate, f64)>,
-    profile: profile::Reader,
+    profile: profile::Readers,
     is_last_words: bool,
 }
 
@@ -40,7 +40,7 @@ impl Lines {
             torn: Finder::new(b"(average mu = "),
             reasons: Reasons::new(),
             recorder: None,
-            profile: profile::Reader::default(),
+            profile: profile::Readers::default(),
             is_last_words: false,
         }
     }
@@ -179,7 +179,7 @@ impl Lines {
         if line.starts_with(b"{\"hasten_gc\":") {
             let Some(header) = Header::parse(line) else { return Some(Fate::Unknown) };
             self.recorder = Some((header.isolate(), 0.0));
-            self.profile = profile::Reader::default();
+            self.profile = profile::Readers::default();
             tell(Event::Process(header.isolate(), header.process()));
             return Some(Fate::Understood);
         }
@@ -194,8 +194,8 @@ impl Lines {
             return Some(Fate::Understood);
         }
         if line.starts_with(b"{\"cpu\":") {
-            let Some(part) = self.profile.read(line) else { return Some(Fate::Unknown) };
-            tell(Event::Profile(isolate, Box::new(part)));
+            let Some((worker, part)) = self.profile.read(line) else { return Some(Fate::Unknown) };
+            tell(Event::Profile(isolate, worker, Box::new(part)));
             return Some(Fate::Understood);
         }
         if !line.starts_with(b"{\"gc\":") {

@@ -4,12 +4,13 @@
 use serde::Deserialize;
 
 use super::cursor::MOST;
-use crate::profile::End;
+use crate::profile::{End, Worker};
 
 /// More than the recorder writes (plugins/node/src/gc/stacks.ts), and little enough to keep.
 const MOST_FUNCTIONS: usize = 8 << 10;
 const MOST_NODES: usize = 32 << 10;
 const LONGEST_NAME: usize = 2 << 10;
+const MOST_THREADS: usize = 256;
 /// A clock that goes back by less was rounded.
 const CLOCK_MS: f64 = 0.1;
 
@@ -19,6 +20,8 @@ pub(crate) enum Part {
     Start {
         at_ms: f64,
         interval_us: u32,
+        /// `None` for the main thread.
+        worker: Option<Worker>,
     },
     /// They are numbered from 0, in the order of all such parts.
     Functions(Vec<Named>),
@@ -31,6 +34,7 @@ pub(crate) enum Part {
     End {
         at_ms: f64,
         cut: u64,
+        unsampled: u64,
         why: End,
     },
 }
@@ -59,18 +63,70 @@ pub(crate) struct Run {
 }
 
 #[derive(Deserialize)]
+struct Whose {
+    /// The number of a worker thread.
+    worker: Option<u32>,
+    #[serde(flatten)]
+    line: Line,
+}
+
+#[derive(Deserialize)]
 #[serde(tag = "cpu", rename_all = "lowercase")]
 enum Line {
-    Start { version: u32, at_ms: f64, interval_us: u32 },
-    Functions { first: usize, functions: Vec<(String, String, u32, u32)> },
-    Nodes { first: usize, nodes: Vec<u32> },
-    Samples { from_ms: f64, runs: Vec<u64> },
-    End { at_ms: f64, cut: u64, why: End },
+    Start {
+        version: u32,
+        at_ms: f64,
+        interval_us: u32,
+        #[serde(default)]
+        name: String,
+        #[serde(default)]
+        script: String,
+    },
+    Functions {
+        first: usize,
+        functions: Vec<(String, String, u32, u32)>,
+    },
+    Nodes {
+        first: usize,
+        nodes: Vec<u32>,
+    },
+    Samples {
+        from_ms: f64,
+        runs: Vec<u64>,
+    },
+    End {
+        at_ms: f64,
+        cut: u64,
+        #[serde(default)]
+        unsampled: u64,
+        why: End,
+    },
+}
+
+/// One for each thread.
+#[derive(Debug, Default)]
+pub(super) struct Readers {
+    threads: Vec<(Option<u32>, Reader)>,
+}
+
+impl Readers {
+    /// The number of the worker, and its part; `None` if the line is not what may come next.
+    pub(super) fn read(&mut self, line: &[u8]) -> Option<(Option<u32>, Part)> {
+        let Whose { worker, line } = serde_json::from_str(str::from_utf8(line).ok()?).ok()?;
+        let known = self.threads.iter().position(|(thread, _)| *thread == worker);
+        let at = known.or_else(|| {
+            (self.threads.len() < MOST_THREADS).then(|| {
+                self.threads.push((worker, Reader::default()));
+                self.threads.len() - 1
+            })
+        })?;
+        self.threads[at].1.read(worker, line).map(|part| (worker, part))
+    }
 }
 
 /// What the lines so far have said.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+struct Reader {
     is_begun: bool,
     functions: usize,
     nodes: usize,
@@ -79,19 +135,23 @@ pub(super) struct Reader {
 
 impl Reader {
     /// `None` if the line is not what may come next.
-    pub(super) fn read(&mut self, line: &[u8]) -> Option<Part> {
-        let line: Line = serde_json::from_str(str::from_utf8(line).ok()?).ok()?;
+    fn read(&mut self, worker: Option<u32>, line: Line) -> Option<Part> {
         match line {
-            Line::Start { version: 1, at_ms, interval_us: interval_us @ 1.. } if !self.is_begun => {
+            Line::Start { version: 1, at_ms, interval_us: interval_us @ 1.., name, script }
+                if !self.is_begun && name.len().max(script.len()) <= LONGEST_NAME =>
+            {
                 self.is_begun = true;
-                self.advance(at_ms).then_some(Part::Start { at_ms, interval_us })
+                let worker = worker.map(|number| Worker { number, name, script: path(&script) });
+                self.advance(at_ms).then_some(Part::Start { at_ms, interval_us, worker })
             }
             _ if !self.is_begun => None,
             Line::Start { .. } => None,
             Line::Functions { first, functions } => self.functions(first, functions),
             Line::Nodes { first, nodes } => self.nodes(first, &nodes),
             Line::Samples { from_ms, runs } => self.samples(from_ms, &runs),
-            Line::End { at_ms, cut, why } => self.advance(at_ms).then_some(Part::End { at_ms, cut, why }),
+            Line::End { at_ms, cut, unsampled, why } => {
+                self.advance(at_ms).then_some(Part::End { at_ms, cut, unsampled, why })
+            }
         }
     }
 
@@ -149,6 +209,11 @@ impl Reader {
     }
 }
 
+/// Files are told by their path.
+pub(crate) fn path(url: &str) -> String {
+    url.strip_prefix("file://").filter(|path| path.starts_with('/')).unwrap_or(url).to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,11 +228,11 @@ mod tests {
 
     /// Reads the first `before` lines, then this one.
     fn after(before: usize, line: &str) -> Option<Part> {
-        let mut reader = Reader::default();
+        let mut reader = Readers::default();
         for line in &LINES[..before] {
             assert!(reader.read(line.as_bytes()).is_some(), "{line}");
         }
-        reader.read(line.as_bytes())
+        reader.read(line.as_bytes()).map(|(_, part)| part)
     }
 
     #[test]
@@ -175,7 +240,10 @@ mod tests {
         let run = |node, samples, us| Run { node, samples, us };
         let samples = Part::Samples { from_ms: 101.5, runs: vec![run(2, 3, 3000), run(1, 1, 1000)] };
         assert_eq!(after(3, LINES[3]), Some(samples));
-        assert_eq!(after(4, LINES[4]), Some(Part::End { at_ms: 106.0, cut: 0, why: End::Time }));
+        assert_eq!(
+            after(4, LINES[4]),
+            Some(Part::End { at_ms: 106.0, cut: 0, unsampled: 0, why: End::Time })
+        );
     }
 
     #[test]
@@ -206,8 +274,27 @@ mod tests {
     }
 
     #[test]
+    fn each_thread_counts_its_own() {
+        let mut reader = Readers::default();
+        let of = |line: &str, worker: u32| line.replacen(',', &format!(",\"worker\":{worker},"), 1);
+        for line in LINES {
+            for worker in [7, 8] {
+                let (whose, part) = reader.read(of(line, worker).as_bytes()).expect(line);
+                assert_eq!(whose, Some(worker));
+                if let Part::Start { worker: told, .. } = part {
+                    assert_eq!(told.map(|told| told.number), Some(worker));
+                }
+            }
+            assert!(reader.read(line.as_bytes()).is_some_and(|(whose, _)| whose.is_none()), "{line}");
+        }
+        let start = |worker| of(LINES[0], worker);
+        let taken = (100..1000).filter(|worker| reader.read(start(*worker).as_bytes()).is_some()).count();
+        assert_eq!(taken, MOST_THREADS - 3);
+    }
+
+    #[test]
     fn there_are_not_too_many_of_anything() {
-        let mut reader = Reader::default();
+        let mut reader = Readers::default();
         let _ = reader.read(LINES[0].as_bytes());
         let mut taken = 0;
         for first in (0..MOST_FUNCTIONS + 100).step_by(100) {

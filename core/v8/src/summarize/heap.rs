@@ -1,5 +1,7 @@
 //! One heap.
 
+use std::collections::BTreeMap;
+
 use super::pauses::Record;
 use super::profile::Builder;
 use super::timeline::Slices;
@@ -10,6 +12,7 @@ use crate::model::ModelInput;
 use crate::parse::assemble::Formats;
 use crate::parse::event::Releases;
 use crate::parse::profile::Part;
+use crate::profile::Profile;
 use crate::summary::{Format, HeapSummary, IsolateSummary, Process};
 
 /// Times are whole milliseconds in most formats.
@@ -38,6 +41,8 @@ pub(super) struct Heap {
     slices: Slices,
     model: ModelInput,
     profile: Option<Box<Builder>>,
+    /// Of worker threads, by their numbers.
+    workers: BTreeMap<u32, Builder>,
 }
 
 /// The time not observed by the recorder since the last pause.
@@ -70,6 +75,7 @@ impl Heap {
             slices: Slices::default(),
             model: ModelInput::default(),
             profile: None,
+            workers: BTreeMap::new(),
         }
     }
 
@@ -80,7 +86,9 @@ impl Heap {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.first.is_none() && self.profile.as_ref().is_none_or(|profile| profile.is_empty())
+        self.first.is_none()
+            && self.profile.as_ref().is_none_or(|profile| profile.is_empty())
+            && self.workers.values().all(Builder::is_empty)
     }
 
     pub(super) fn pause_ms(&self) -> f64 {
@@ -136,8 +144,11 @@ impl Heap {
         self.used = None;
     }
 
-    pub(super) fn sample(&mut self, part: Part) {
-        self.profile.get_or_insert_default().push(part);
+    pub(super) fn sample(&mut self, worker: Option<u32>, part: Part) {
+        match worker {
+            None => self.profile.get_or_insert_default().push(part),
+            Some(number) => self.workers.entry(number).or_default().push(part),
+        }
     }
 
     fn peaks(&mut self, collection: &Collection) {
@@ -186,7 +197,15 @@ impl Heap {
             ran_out_of_memory: self.ran_out_of_memory,
             timeline: self.slices.finish(),
             profile: self.profile.and_then(|profile| profile.finish()),
+            workers: by_busy(self.workers),
             model: self.model,
         }
     }
+}
+
+/// Those that did most first.
+fn by_busy(workers: BTreeMap<u32, Builder>) -> Vec<Profile> {
+    let mut profiles: Vec<_> = workers.into_values().filter_map(Builder::finish).collect();
+    profiles.sort_by(|a, b| b.busy_ms().total_cmp(&a.busy_ms()));
+    profiles
 }

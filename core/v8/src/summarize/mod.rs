@@ -46,7 +46,7 @@ impl Summarizer {
                 self.heap(isolate).process = Some(process);
             }
             Fact::Gap(isolate, from_ms, to_ms) => self.heap(isolate).gap(from_ms, to_ms),
-            Fact::Profile(isolate, part) => self.heap(isolate).sample(*part),
+            Fact::Profile(isolate, worker, part) => self.heap(isolate).sample(worker, *part),
             Fact::LastWords(isolate) => self.heap(isolate).ran_out_of_memory = true,
             Fact::OutOfMemory => self.out_of_memory += 1,
         }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::parse::profile::{Named, Part, Run};
-use crate::profile::{Activity, ActivitySlice, End, Function, Profile, Special};
+use crate::parse::profile::{Named, Part, Run, path};
+use crate::profile::{Activity, ActivitySlice, End, Function, Profile, Special, Worker};
 
 /// Functions that are told apart in the summary, and over time.
 const FUNCTIONS: usize = 200;
@@ -13,6 +13,7 @@ const FIRST_WIDTH_MS: f64 = 50.0;
 
 #[derive(Default)]
 pub(super) struct Builder {
+    worker: Option<Worker>,
     interval_us: u32,
     begun_ms: f64,
     from_ms: Option<f64>,
@@ -23,6 +24,7 @@ pub(super) struct Builder {
     /// Pauses behind the last samples: if no more samples come, they were not of the same time.
     waiting_ms: f64,
     cut: u64,
+    unsampled: u64,
     end: Option<(f64, End)>,
     functions: Vec<Named>,
     /// The function of each node.
@@ -36,7 +38,8 @@ impl Builder {
     /// Parts come in the order of the file, which their reader has checked.
     pub(super) fn push(&mut self, part: Part) {
         match part {
-            Part::Start { at_ms, interval_us } => {
+            Part::Start { at_ms, interval_us, worker } => {
+                self.worker = worker;
                 self.begun_ms = at_ms;
                 self.interval_us = interval_us;
             }
@@ -46,8 +49,9 @@ impl Builder {
             }
             Part::Nodes(nodes) => self.nodes.extend(nodes.iter().map(|node| node.function as usize)),
             Part::Samples { from_ms, runs } => self.samples(from_ms, &runs),
-            Part::End { at_ms, cut, why } => {
+            Part::End { at_ms, cut, unsampled, why } => {
                 self.cut = cut;
+                self.unsampled = unsampled;
                 self.end = Some((at_ms, why));
             }
         }
@@ -113,6 +117,7 @@ impl Builder {
         };
         let shown = &ranked[..ranked.len().min(SHOWN)];
         Some(Profile {
+            worker: self.worker,
             interval_us: self.interval_us,
             from_ms,
             to_ms: self.to_ms,
@@ -124,6 +129,7 @@ impl Builder {
             idle_ms,
             pauses_ms: self.pauses_ms + if self.end.is_some() { self.waiting_ms } else { 0.0 },
             cut: self.cut,
+            unsampled_workers: self.unsampled,
             end: self.end.map(|(_, why)| why),
             functions: ranked.iter().take(FUNCTIONS).map(function).collect(),
             rest_ms: ranked.iter().skip(FUNCTIONS).map(|at| milliseconds(self.self_us[*at])).sum(),
@@ -134,11 +140,6 @@ impl Builder {
 
 fn milliseconds(us: u64) -> f64 {
     us as f64 / 1e3
-}
-
-/// Files are told by their path.
-fn path(url: &str) -> String {
-    url.strip_prefix("file://").filter(|path| path.starts_with('/')).unwrap_or(url).to_owned()
 }
 
 /// Equal slices of time, which double their width whenever there would be too many.
@@ -231,7 +232,7 @@ mod tests {
 
     fn builder() -> Builder {
         let mut builder = Builder::default();
-        builder.push(Part::Start { at_ms: 1000.0, interval_us: 1000 });
+        builder.push(Part::Start { at_ms: 1000.0, interval_us: 1000, worker: None });
         let functions = [("(root)", "", 0), ("(idle)", "", 0), ("(garbage collector)", "", 0)];
         let mut functions: Vec<_> =
             functions.iter().map(|(name, url, line)| named(name, url, *line)).collect();
@@ -255,7 +256,7 @@ mod tests {
             from_ms: 1001.0,
             runs: vec![run(5, 60_000), run(2, 30_000), run(3, 5_000), run(4, 35_000)],
         });
-        builder.push(Part::End { at_ms: 1140.0, cut: 0, why: End::Time });
+        builder.push(Part::End { at_ms: 1140.0, cut: 0, unsampled: 0, why: End::Time });
         builder.pause(1139.0, 1.0);
         builder.pause(1200.0, 70.0);
         let profile = builder.finish().expect("samples");

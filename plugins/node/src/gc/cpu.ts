@@ -1,9 +1,10 @@
-// V8's sampling profile of this thread, through an inspector session of its own: other sessions, a debugger's or the
+// V8's sampling profile of this thread and of worker threads, through an inspector session of its own: other sessions, a debugger's or the
 // program's, are not concerned. Nothing of it exists before a profile is asked for, and nothing remains behind one.
 import type * as Inspector from 'node:inspector';
 import { performance } from 'node:perf_hooks';
 import { milliseconds } from './lines';
 import { type Profile, Stacks } from './stacks';
+import { Workers } from './workers';
 
 export const LEAST_INTERVAL_US = 100;
 export const MOST_INTERVAL_US = 100_000;
@@ -16,6 +17,8 @@ const RARELY = 400;
 // A tree of so many stacks takes tens of megabytes: the next profile is half as long.
 const MANY_NODES = 50_000;
 const LEAST_MOST_MS = 1000;
+// How long the end of a recording waits for workers.
+const PATIENCE_MS = 500;
 
 /** Why a profile ended; `client` is gone. */
 export type ProfileEnd = 'asked' | 'client' | 'disk' | 'exit' | 'failed' | 'size' | 'time';
@@ -26,6 +29,7 @@ export class CpuProfile {
   readonly #stacks = new Stacks();
   // From V8's clock, which is that of process.hrtime, to milliseconds since the process started.
   readonly #offset = performance.now() - Number(process.hrtime.bigint()) / 1e6;
+  #workers: Workers | null = null;
   #began = 0;
   // How long this profile may be, and any at most.
   #longest = LEAST_MS;
@@ -51,6 +55,7 @@ export class CpuProfile {
       profile.#ask('Profiler.enable');
       profile.#ask('Profiler.setSamplingInterval', { interval });
       profile.#begin();
+      profile.#workers = new Workers(session, interval, profile.#offset);
       return profile;
     } catch (error) {
       disconnect(session);
@@ -59,7 +64,19 @@ export class CpuProfile {
   }
 
   get samples(): number {
-    return this.#stacks.samples;
+    return this.#stacks.samples + (this.#workers?.samples ?? 0);
+  }
+
+  /** Asks workers for their last samples, and calls `then` when they are there, or have been waited for; false if it may end at once. */
+  last(then: () => void): boolean {
+    let isOver = false;
+    const once = () => {
+      if (!isOver) then();
+      isOver = true;
+    };
+    if (!this.#workers?.last(once)) return false;
+    setTimeout(once, PATIENCE_MS).unref();
+    return true;
   }
 
   /** The first line of the profile. */
@@ -69,12 +86,14 @@ export class CpuProfile {
 
   /** Once a second: lines that are ready. Throws if the profile cannot go on. */
   tick(): string[] {
-    if (this.#isOver || performance.now() - this.#began < this.#longest) return [];
+    if (this.#isOver) return [];
+    const workers = this.#workers?.tick() ?? [];
+    if (performance.now() - this.#began < this.#longest) return workers;
     const asked = performance.now();
     const lines = this.#take();
     this.#begin();
     this.#spread(performance.now() - asked);
-    return lines;
+    return [...lines, ...workers];
   }
 
   /** Ends the profile, whatever happens, and returns its last lines. */
@@ -84,13 +103,15 @@ export class CpuProfile {
     let lines: string[] = [];
     try {
       lines = this.#take();
+      lines.push(...(this.#workers?.end(why) ?? []));
     } catch {
       why = 'failed';
     } finally {
       disconnect(this.#session);
     }
     const { cut, samples } = this.#stacks;
-    return [...lines, line({ cpu: 'end', at_ms: milliseconds(performance.now()), samples, cut, why })];
+    const unsampled = this.#workers?.unsampled ?? 0;
+    return [...lines, line({ cpu: 'end', at_ms: milliseconds(performance.now()), samples, cut, why, ...(unsampled && { unsampled }) })];
   }
 
   #begin(): void {

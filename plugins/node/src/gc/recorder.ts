@@ -17,7 +17,7 @@ export class Recorder {
   readonly #recordings = new Map<Recording, NodeJS.Timeout | null>();
   readonly #followers = new Set<() => void>();
   // One at a time: each costs the program on its own.
-  #profiled: { readonly recording: Recording; readonly profile: CpuProfile } | null = null;
+  #profiled: { readonly recording: Recording; readonly profile: CpuProfile; isLast: boolean } | null = null;
   #clock: NodeJS.Timeout | null = null;
 
   constructor() {
@@ -57,7 +57,7 @@ export class Recorder {
     if (this.#profiled) return 'a CPU profile of it is under way';
     const profile = CpuProfile.start(interval);
     if (typeof profile === 'string') return profile;
-    this.#profiled = { recording, profile };
+    this.#profiled = { recording, profile, isLast: false };
     recording.profile([profile.header()]);
     return null;
   }
@@ -78,7 +78,24 @@ export class Recorder {
     recording.remove();
   }
 
+  /** Ends a recording; one with a CPU profile of worker threads, as soon as they have handed over theirs. */
   stop(recording: Recording, why: End): void {
+    if (why === 'exit' || !this.#waits(recording, why)) this.#stop(recording, why);
+  }
+
+  #waits(recording: Recording, why: End): boolean {
+    const profiled = this.#profiled;
+    if (profiled?.recording !== recording) return false;
+    if (profiled.isLast) return true;
+    try {
+      profiled.isLast = profiled.profile.last(() => this.#stop(recording, why));
+    } catch {
+      // It ends without.
+    }
+    return profiled.isLast;
+  }
+
+  #stop(recording: Recording, why: End): void {
     try {
       this.endProfile(recording, why);
     } catch {

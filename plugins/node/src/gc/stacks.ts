@@ -37,16 +37,22 @@ export class Stacks {
   #newFunctions: (readonly [string, string, number, number])[] = [];
   #newNodes: number[] = [];
   #nodeCount = 0;
+  readonly #whose: object;
+
+  /** `whose` is in every line. */
+  constructor(whose: object = {}) {
+    this.#whose = whose;
+  }
 
   /** The lines of a profile, without what V8 sampled before `begin`; `offset` is from V8's clock to milliseconds since the process started. */
   lines(profile: Profile, begin: number, offset: number): string[] {
     const numbers = this.#number(profile.nodes);
     const { from, runs } = this.#runs(profile, numbers, begin * 1000 - offset * 1000);
-    const functions = pieces(this.#newFunctions, 1, (first, some) => ({ cpu: 'functions', first: this.#functions.size - this.#newFunctions.length + first, functions: some }));
-    const nodes = pieces(this.#newNodes, 2, (first, some) => ({ cpu: 'nodes', first: ROOT + this.#nodeCount - this.#newNodes.length / 2 + first / 2, nodes: some }));
+    const functions = pieces(this.#newFunctions, 1, (first, some) => ({ cpu: 'functions', ...this.#whose, first: this.#functions.size - this.#newFunctions.length + first, functions: some }));
+    const nodes = pieces(this.#newNodes, 2, (first, some) => ({ cpu: 'nodes', ...this.#whose, first: ROOT + this.#nodeCount - this.#newNodes.length / 2 + first / 2, nodes: some }));
     this.#newFunctions = [];
     this.#newNodes = [];
-    return [...functions, ...nodes, ...samples(runs, from / 1000 + offset)];
+    return [...functions, ...nodes, ...samples(runs, from / 1000 + offset, this.#whose)];
   }
 
   // V8 lists parents before their children.
@@ -112,19 +118,19 @@ export class Stacks {
 }
 
 // Names of functions and of scripts are all that leaves the process. The address of a script made from text contains the text, and a query may contain anything.
-function place(url: string): string {
+export function place(url: string): string {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase();
   if (scheme === 'data' || scheme === 'blob') return `${scheme}:`;
   const plain = scheme && url.includes('://') ? (url.split(/[?#]/, 1)[0] as string) : url;
   return plain.slice(0, LONGEST_URL);
 }
 
-function samples(runs: readonly number[], from: number): string[] {
+function samples(runs: readonly number[], from: number, whose: object): string[] {
   let at = from;
   return pieces(runs, 3, (_, some) => {
     const begin = milliseconds(at);
     for (let i = 2; i < some.length; i += 3) at += (some[i] as number) / 1000;
-    return { cpu: 'samples', from_ms: begin, runs: some };
+    return { cpu: 'samples', ...whose, from_ms: begin, runs: some };
   });
 }
 

@@ -7,7 +7,7 @@ import { onEach, type Release } from '../support/releases';
 import { until } from '../support/waiting';
 import { type Client, type Line, lines, recorded, recordings, Subject, withRecorder } from './recorded';
 
-// Does something every few milliseconds: seven parts of ten in one function, three in another. It counts the sessions that are open, and answers orders on standard input.
+// Does something every few milliseconds: seven parts of ten in one function, three in another, both too long to become part of their callers. It counts the sessions that are open, and answers orders on standard input.
 const PROGRAM = `
 process.on('uncaughtException', (error) => console.log('CAUGHT', error));
 process.on('warning', (warning) => console.log('CAUGHT', warning));
@@ -17,8 +17,8 @@ for (const [name, by] of [['connect', 1], ['disconnect', -1]]) {
   const original = Session.prototype[name];
   Session.prototype[name] = function () { open += by; return original.call(this); };
 }
-const hotSeven = (until) => { let sum = 0; while (process.hrtime.bigint() < until) for (let i = 0; i < 20000; i += 1) sum += Math.sqrt(i); return sum; };
-const hotThree = (until) => { let sum = 0; while (process.hrtime.bigint() < until) for (let i = 0; i < 20000; i += 1) sum += Math.cbrt(i); return sum; };
+const hotSeven = (until) => { let sum = 0; while (process.hrtime.bigint() < until) for (let i = 0; i < 500; i += 1) { ${'sum += Math.sqrt(i);'.repeat(40)} } return sum; };
+const hotThree = (until) => { let sum = 0; while (process.hrtime.bigint() < until) for (let i = 0; i < 500; i += 1) { ${'sum += Math.cbrt(i);'.repeat(40)} } return sum; };
 const orders = {
   sessions: () => console.log('OPEN', open),
   profile: () => {
@@ -67,8 +67,9 @@ interface Told {
   readonly scripts: Set<string>;
 }
 
-/** What the lines of a profile say, each of which refers only to what came before it. */
-function told(found: readonly Line[]): Told {
+/** What the lines of a profile say, each of which refers only to what came before it; that of a worker by its number. */
+function told(lines: readonly Line[], worker?: number): Told {
+  const found = lines.filter((line) => line['worker'] === worker);
   const functions: [string, string, number, number][] = [];
   const nodes: number[] = [];
   const self = new Map<string, number>();
@@ -207,23 +208,31 @@ onEach('a program that ends takes its profile with it', async (release, t) => {
   assert.deepEqual([found.at(-1)?.['why'], told(found).end?.['why']], ['exit', 'exit']);
 }, SOME);
 
-onEach('a profile is of the main thread, not of workers', async (release, t) => {
+onEach('the main thread and each worker have profiles of their own', async (release, t) => {
   const script = `
     const { Worker, isMainThread } = require('node:worker_threads');
-    function inWorker() { let sum = 0; for (let i = 0; i < 1e6; i += 1) sum += Math.sqrt(i); return sum; }
+    // New each time: V8 may tell an older one as its caller.
+    let turns = 0;
+    const work = () => eval('(function inWorker() { let sum = 0; for (let i = 0; i < 1e6; i += 1) sum += Math.sqrt(i); return sum; } /*' + turns++ + '*/)')();
     if (isMainThread) {
-      new Worker(__filename);
+      new Worker(__filename, { name: 'its name' });
       ${PROGRAM}
       process.stdin.on('end', () => process.exit());
-    } else setInterval(inWorker, 5);
+    } else setInterval(work, 5);
   `;
   const subject = await start(release, t, script);
   const client = await subject.connect();
   await profiled(client, 2);
   await client.done();
-  const { self } = told(recorded(subject.app));
+  const found = recorded(subject.app);
+  const { self } = told(found);
   assert.ok((self.get('hotSeven') ?? 0) > 0 && !self.has('inWorker'), JSON.stringify([...self]));
+  const { start: begun, end, self: other } = told(found, 1);
+  assert.deepEqual([begun['thread'], begun['name'], end?.['why']], ['worker', 'its name', 'time']);
+  assert.ok((other.get('inWorker') ?? 0) > 0 && !other.has('hotSeven'), JSON.stringify([...other]));
+  assert.equal(isSampled(subject), false);
   assert.equal(await subject.end(), 0);
+  assert.doesNotMatch(subject.output, /CAUGHT/);
 }, SOME);
 
 onEach('names and scripts are all that a profile tells', async (release, t) => {
