@@ -9,24 +9,39 @@ const LONGEST: usize = 15;
 /// Sets the shortest codes, for symbols that occur so often, with at most `limit` bits each. A symbol that does not
 /// occur has none; one that occurs alone has a code of one bit.
 ///
-/// Codes have their first bit lowest, as they are written.
+/// Codes have their first bit lowest, as they are written. Those of symbols that do not occur stay as they are.
 pub(super) fn build(frequencies: &[u32], limit: usize, lengths: &mut [u8], codes: &mut [u16]) {
-    let mut sorted = [0; MOST];
-    let used = sort(frequencies, &mut sorted);
-    let sorted = &sorted[..used];
+    let (mut keys, mut sorted) = ([0; MOST], [0; MOST]);
+    let keys = occurring(frequencies, &mut keys);
     lengths.fill(0);
-    if let [only] = sorted {
-        lengths[symbol_of(*only)] = 1;
-    } else if used > 1 {
-        let counts = limited(depths(sorted), limit);
-        // The rarest get the longest.
-        let by_length = (1..=limit).rev().flat_map(|length| (0..counts[length]).map(move |_| length));
-        for (key, length) in sorted.iter().zip(by_length) {
-            lengths[symbol_of(*key)] = length as u8;
+    let counts = match keys {
+        [] => return,
+        [only] => {
+            lengths[symbol_of(*only)] = 1;
+            ONE_OF_ONE_BIT
         }
-    }
-    assign(lengths, codes);
+        _ => {
+            let sorted = &mut sorted[..keys.len()];
+            sort(keys, sorted);
+            let counts = limited(depths(sorted), limit);
+            // The rarest get the longest.
+            let mut rest = &*sorted;
+            for length in (1..=limit).rev() {
+                let (now, later) = rest.split_at(counts[length] as usize);
+                now.iter().for_each(|key| lengths[symbol_of(*key)] = length as u8);
+                rest = later;
+            }
+            counts
+        }
+    };
+    assign(keys, &counts, lengths, codes);
 }
+
+const ONE_OF_ONE_BIT: [u32; DEEPEST] = {
+    let mut counts = [0; DEEPEST];
+    counts[1] = 1;
+    counts
+};
 
 /// A symbol with its frequency in front.
 const fn key(symbol: usize, frequency: u32) -> u32 {
@@ -37,22 +52,24 @@ const fn symbol_of(key: u32) -> usize {
     (key & 511) as usize
 }
 
-/// The symbols that occur, rarest first, and their number.
-fn sort(frequencies: &[u32], sorted: &mut [u32; MOST]) -> usize {
-    /// Frequencies from here on are rare, so their symbols are compared.
-    const OFTEN: usize = 64;
-    const FEW: usize = 24;
-    let mut keys = [0; MOST];
+/// The symbols that occur, in their order.
+fn occurring<'k>(frequencies: &[u32], keys: &'k mut [u32; MOST]) -> &'k [u32] {
     let mut used = 0;
     for (symbol, frequency) in frequencies.iter().enumerate() {
         keys[used] = key(symbol, *frequency);
         used += usize::from(*frequency > 0);
     }
-    let keys = &keys[..used];
-    if used <= FEW {
-        sorted[..used].copy_from_slice(keys);
-        insertion_sort(&mut sorted[..used]);
-        return used;
+    &keys[..used]
+}
+
+/// Sorts the rarest first.
+fn sort(keys: &[u32], sorted: &mut [u32]) {
+    /// Frequencies from here on are rare, so their symbols are compared.
+    const OFTEN: usize = 64;
+    const FEW: usize = 24;
+    if keys.len() <= FEW {
+        sorted.copy_from_slice(keys);
+        return insertion_sort(sorted);
     }
     let class = |key: &u32| ((key >> 9) as usize).min(OFTEN);
     let mut starts = [0_u16; OFTEN + 2];
@@ -64,13 +81,12 @@ fn sort(frequencies: &[u32], sorted: &mut [u32; MOST]) -> usize {
         sorted[usize::from(*place)] = *key;
         *place += 1;
     }
-    let often = &mut sorted[first_often..used];
+    let often = &mut sorted[first_often..];
     if often.len() <= FEW {
         insertion_sort(often);
     } else {
         often.sort_unstable();
     }
-    used
 }
 
 fn insertion_sort(keys: &mut [u32]) {
@@ -88,42 +104,35 @@ fn insertion_sort(keys: &mut [u32]) {
 /// Deeper than any tree of symbols whose frequencies add up to less than 2^23.
 const DEEPEST: usize = 40;
 
-/// How many of at least two symbols, rarest first, are how deep in Huffman's tree, by the method of Moffat and
-/// Katajainen: the array holds frequencies, then the parents of nodes, then their depths.
+/// How many of at least two symbols, rarest first, are how deep in Huffman's tree.
+///
+/// Nodes are made in the order of their sums, so both queues, of leaves and of nodes, are sorted. Which two come next is
+/// computed rather than branched on: nobody can predict it.
 fn depths(sorted: &[u32]) -> [u32; DEEPEST] {
-    let mut nodes = [0; MOST];
-    let used = sorted.len();
-    let nodes = &mut nodes[..used];
-    nodes.iter_mut().zip(sorted).for_each(|(node, key)| *node = key >> 9);
-    let (mut leaf, mut root) = (0, 0);
-    for next in 0..used - 1 {
-        let mut sum = 0;
-        for _ in 0..2 {
-            if leaf >= used || (root < next && nodes[root] < nodes[leaf]) {
-                sum += nodes[root];
-                nodes[root] = next as u32;
-                root += 1;
-            } else {
-                sum += nodes[leaf];
-                leaf += 1;
-            }
-        }
-        nodes[next] = sum;
-    }
-    nodes[used - 2] = 0;
-    for i in (0..used - 2).rev() {
-        nodes[i] = nodes[nodes[i] as usize] + 1;
+    /// Behind either queue; two of them can be added.
+    const NONE: u32 = 1 << 30;
+    let (mut leaves, mut sums, mut parents) = ([NONE; MOST + 2], [NONE; MOST + 2], [0_u16; MOST + 2]);
+    leaves.iter_mut().zip(sorted).for_each(|(leaf, key)| *leaf = key >> 9);
+    let (mut leaf, mut root, last) = (0, 0, sorted.len() - 2);
+    for next in 0..=last {
+        let (leaf_1, leaf_2) = (leaves[leaf], leaves[leaf + 1]);
+        let (node_1, node_2) = (sums[root], sums[root + 1]);
+        // What is not taken gets another parent later.
+        (parents[root], parents[root + 1]) = (next as u16, next as u16);
+        sums[next] = (leaf_1 + node_1).min(leaf_1 + leaf_2).min(node_1 + node_2);
+        let nodes = usize::from(leaf_2 > node_1) + usize::from(leaf_1 > node_2);
+        (leaf, root) = (leaf + 2 - nodes, root + nodes);
     }
     // At each depth, what is not a node is a leaf.
+    let (mut depths, mut nodes) = ([0_u8; MOST], [0_u32; DEEPEST + 1]);
+    nodes[0] = 1;
+    for i in (0..last).rev() {
+        depths[i] = depths[usize::from(parents[i])] + 1;
+        nodes[usize::from(depths[i])] += 1;
+    }
     let mut counts = [0; DEEPEST];
-    let (mut places, mut inner) = (1, nodes[..used - 1].iter().rev().peekable());
-    for (depth, count) in counts.iter_mut().enumerate() {
-        let mut here = 0;
-        while inner.next_if(|node| **node == depth as u32).is_some() {
-            here += 1;
-        }
-        *count = places - here;
-        places = 2 * here;
+    for depth in 1..DEEPEST {
+        counts[depth] = 2 * nodes[depth - 1] - nodes[depth];
     }
     counts
 }
@@ -148,21 +157,16 @@ fn limited(mut counts: [u32; DEEPEST], limit: usize) -> [u32; DEEPEST] {
     counts
 }
 
-/// The codes that belong to these lengths.
-pub(super) fn assign(lengths: &[u8], codes: &mut [u16]) {
-    let mut counts = [0_u16; LONGEST + 1];
-    lengths.iter().for_each(|length| counts[usize::from(*length) & LONGEST] += 1);
-    counts[0] = 0;
+/// Sets the codes that belong to these lengths, of which there are so many each.
+fn assign(keys: &[u32], counts: &[u32; DEEPEST], lengths: &[u8], codes: &mut [u16]) {
     let mut next = [0_u16; LONGEST + 1];
-    for length in 1..=LONGEST {
-        next[length] = (next[length - 1] + counts[length - 1]) << 1;
+    for length in 1..LONGEST {
+        next[length + 1] = (next[length] + counts[length] as u16) << 1;
     }
-    for (code, length) in codes.iter_mut().zip(lengths) {
-        let length = usize::from(*length) & LONGEST;
-        if length > 0 {
-            *code = next[length].reverse_bits() >> (16 - length);
-            next[length] = next[length].wrapping_add(1);
-        }
+    for symbol in keys.iter().map(|key| symbol_of(*key)) {
+        let length = usize::from(lengths[symbol]) & LONGEST;
+        codes[symbol] = next[length].reverse_bits() >> (16 - length);
+        next[length] = next[length].wrapping_add(1);
     }
 }
 
