@@ -206,18 +206,26 @@ impl<'a, L: Level> Finder<'a, L> {
     pub(super) fn best<C: Cpu>(view: View, cpu: C, at: u32) -> Match {
         let here = view.text.start.wrapping_add(at as usize);
         let farthest = here.wrapping_sub(FARTHEST as usize + 1);
-        let mut best = 0;
+        let mut matches = [0; MOST];
         let slot = (at as usize & (RING - 1)) * L::WAYS;
-        for way in 0..L::WAYS {
+        for (way, found) in matches.iter_mut().enumerate().take(L::WAYS) {
             // SAFETY: the slot lies within the ring. What is in it was made by `measure`, so the candidate lies in the
             // text, before the position, which the parser says is in it, too; `WIDTH` bytes follow both.
             let (equal, nearness) = unsafe {
                 let nearness = scalar(u32::from(*view.ring.add(slot + way)));
                 (cpu.equal(here, farthest.wrapping_add(nearness as usize)), nearness)
             };
-            best = best.max(scalar(Match::new(equal, nearness).0));
+            *found = scalar(Match::new(equal, nearness).0);
         }
-        let best = Match(best);
+        // The parser waits for the result, so comparisons do not wait for each other.
+        let mut half = L::WAYS / 2;
+        while half > 0 {
+            for way in 0..half {
+                matches[way] = scalar(matches[way].max(matches[way + half]));
+            }
+            half /= 2;
+        }
+        let best = Match(matches[0]);
         if best.length() == WIDTH { view.longest::<C, L>(cpu, at) } else { best }
     }
 
