@@ -211,8 +211,8 @@ fn a_process_that_collects_most_of_the_time_is_copied_between_two_collections() 
         let report = report(&core);
         assert!(report["refused"].is_null(), "{release}: {written} {}", report["refused"]);
         assert_eq!(report["notes"], serde_json::json!([]), "{release}");
-        // One may be made, and not in its place yet.
-        assert!((20_000..=20_001).contains(&planted(&report)), "{release}: {}", planted(&report));
+        // One may be made, and not in its place yet; another may be left where optimised code kept it.
+        assert!((20_000..=20_002).contains(&planted(&report)), "{release}: {}", planted(&report));
         amid(release, &app, folder.path());
     }
 }

@@ -1,6 +1,7 @@
 //! What Envoy has inside it, in place.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use hasten_envoy_builds::{Build, releases};
 use hasten_probe::{Cpu, Program};
@@ -26,6 +27,9 @@ const USES: [&str; tls::USES.len() + gzip::USES.len()] = {
 
 /// The beginning of the name of every executable that the library looks at.
 const NAME: &str = "envoy";
+
+/// Programs that start Envoy and are linked statically: no library is ever in them. (Envoy Gateway's begins like Envoy's name.)
+const STARTERS: [&str; 4] = ["func-e", "pilot-agent", "consul", "consul-dataplane"];
 
 impl Accelerator for Envoy {
     fn name(&self) -> &'static str {
@@ -109,10 +113,12 @@ pub(super) fn is_envoy(program: &Program) -> bool {
     program.name().starts_with(NAME)
 }
 
-/// Whether it may start Envoy, as func-e, Istio's pilot-agent, an entry point in any language, and the script from PyPI do.
-/// In what is not Envoy the library is not even loaded.
+/// Whether it may start Envoy: a script of its name, such as the one from PyPI, a program for that, or one that starts others.
 fn starts_envoy(program: &Program) -> bool {
-    program.kind.may_start_others() && !program.kind.runs_javascript()
+    let is_named =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(NAME));
+    let name = program.name();
+    program.is_launcher() || STARTERS.contains(&name.as_str()) || program.scripts.iter().any(is_named)
 }
 
 fn build(program: &Program, name: &str) -> Reason {
