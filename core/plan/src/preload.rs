@@ -73,7 +73,7 @@ fn is_ours(entry: &[u8]) -> bool {
 pub(crate) fn accepts(program: &Program) -> Reason {
     let name = program.name();
     if program.machine.is_foreign() {
-        return Reason::against(format!("{name} is no program for {}", Machine::HOST_NAME))
+        return Reason::against(format!("{name} is not built for {}", Machine::HOST_NAME))
             .fix(format!("use the {} build of the server", Machine::HOST_BUILD));
     }
     if program.privilege.secure_exec {
