@@ -11,4 +11,4 @@ scripts/openssl.sh
 scripts/nginx.sh
 scripts/debian-13.sh
 scripts/images.sh
-exec cargo test --locked --package hasten-tests --test reach -- --include-ignored --nocapture
+exec cargo test --locked --workspace --test reach -- --include-ignored --nocapture

@@ -7,4 +7,5 @@ export SOAK_MINUTES=${1:-60}
 [[ $SOAK_MINUTES =~ ^[0-9]+(\.[0-9]+)?$ ]] || die "SOAK_MINUTES is \"$SOAK_MINUTES\": give a number of minutes, as in \`make soak SOAK_MINUTES=20\`"
 scripts/envoy.sh
 PATH=$PATH:$HOME/.cargo/bin:$(scripts/envoy.sh --path)
-exec cargo test --locked --package hasten-tests --test soak -- --ignored --exact endurance --nocapture
+# Of the workspace, so that nothing is built again with other features.
+exec cargo test --locked --workspace --test soak -- --ignored --exact endurance --nocapture

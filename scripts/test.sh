@@ -108,7 +108,7 @@ if [[ ${1:-} != --no-tests ]]; then
     fi
     PATH=$PATH:$(scripts/envoy.sh --path)
     all_tests
-    tests "Examples in documentation" cargo test --locked --doc --package hasten-crypto
+    tests "Examples in documentation" cargo test --locked --workspace --doc
     tests "Tests of engines outside the default build" \
         cargo test --locked --package hasten-device --features unused-engines --test simulated -- copies hand_out memory selftest
     tests "Tests of hasten-k8s" scripts/kubernetes.sh test

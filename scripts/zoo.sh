@@ -14,4 +14,4 @@ scripts/func-e.sh
 scripts/haproxy-aws-lc.sh
 # Last, because it also has a `haproxy`.
 PATH=$PATH:$(scripts/haproxy-aws-lc.sh --path)
-exec cargo test --locked --package hasten-tests --test zoo --test envoy -- --include-ignored --nocapture --test-threads 3
+exec cargo test --locked --workspace --test zoo --test envoy -- --include-ignored --nocapture --test-threads 3
