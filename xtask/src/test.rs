@@ -31,7 +31,7 @@ pub(crate) struct TestArgs {
     #[arg(long)]
     times: PathBuf,
 
-    /// How many test programs run at once [default: one for each CPU]
+    /// How many test programs run at once [default: one for each CPU, and one more]
     #[arg(long)]
     jobs: Option<usize>,
 
@@ -68,7 +68,8 @@ pub(crate) fn run(args: &TestArgs) -> Result<(), Error> {
     shares.extend(programs(&args.cargo)?);
     // Taken from the end.
     shares.reverse();
-    let jobs = args.jobs.or_else(|| thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
+    // One waits at any time.
+    let jobs = args.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from) + 1);
     let outcomes = side_by_side(shares, jobs);
     record_times(&args.times, &outcomes)?;
     let unsteady_or_failed: Vec<(String, bool)> = outcomes.iter().flat_map(Outcome::repeat).collect();
