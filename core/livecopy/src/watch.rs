@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::limits::{self, Memory};
 use crate::space;
@@ -14,6 +15,11 @@ const STALLED: f64 = 20.0;
 /// What a copy needs has to be there, and this part of the limit more: memory goes on growing until the copy exists.
 const MARGIN: u64 = 20;
 
+/// How often it is looked at, unless its heap is full before.
+const LOOK: Duration = Duration::from_millis(250);
+/// A look itself takes a part of that.
+const SOONEST: Duration = Duration::from_millis(10);
+
 /// What has been seen of a process.
 #[derive(Debug)]
 pub struct Watch {
@@ -23,6 +29,9 @@ pub struct Watch {
     heap_limit: Option<u64>,
     /// How often the group was at its limit, by its `memory.events`.
     events: Option<u64>,
+    /// How large its heap was, and when.
+    heap: Option<(Instant, u64)>,
+    again: Duration,
 }
 
 impl Watch {
@@ -31,7 +40,7 @@ impl Watch {
     pub fn of(pid: i32, heap_limit: Option<u64>) -> Self {
         let memory = Memory::of(pid);
         let heap_limit = heap_limit.or_else(|| heap_limit_of(pid, memory.limit()));
-        let mut watch = Self { pid, memory, heap_limit, events: None };
+        let mut watch = Self { pid, memory, heap_limit, events: None, heap: None, again: LOOK };
         watch.events = watch.at_limit();
         watch
     }
@@ -48,6 +57,12 @@ impl Watch {
             .ok()
             .and_then(|stat| Some(stat.rsplit_once(") ")?.1.chars().next()? != 'Z'))
             .unwrap_or(false)
+    }
+
+    /// When to look again: twice before the heap is full, if it goes on growing as it did.
+    #[must_use]
+    pub fn again(&self) -> Duration {
+        self.again
     }
 
     /// Why a copy should be taken now, if it should.
@@ -76,10 +91,15 @@ impl Watch {
         (share >= STALLED).then(|| format!("it waited for memory in {share:.0} % of the last ten seconds"))
     }
 
-    fn heap_full(&self) -> Option<String> {
+    fn heap_full(&mut self) -> Option<String> {
         let limit = self.heap_limit?;
         let heap = space::kept_in_memory(self.pid)?;
-        (heap * 100 >= limit * HEAP_FULL)
+        let (now, full) = (Instant::now(), limit / 100 * HEAP_FULL);
+        let before = self.heap.replace((now, heap));
+        self.again = before.map_or(LOOK, |(then, before)| {
+            half_way(now - then, heap.saturating_sub(before), full.saturating_sub(heap))
+        });
+        (heap >= full)
             .then(|| format!("its heap has {} MB in memory, and {} MB are its limit", heap / MB, limit / MB))
     }
 
@@ -87,6 +107,15 @@ impl Watch {
         let text = fs::read_to_string(self.memory.group()?.join("memory.events")).ok()?;
         Some(events(&text))
     }
+}
+
+/// In which a heap takes half of the room that is left, if it has grown by so much in a time.
+fn half_way(time: Duration, grown: u64, room: u64) -> Duration {
+    if grown == 0 || room == 0 {
+        return LOOK;
+    }
+    let seconds = time.as_secs_f64() * room as f64 / grown as f64 / 2.0;
+    Duration::from_secs_f64(seconds.clamp(SOONEST.as_secs_f64(), LOOK.as_secs_f64()))
 }
 
 /// How often a limit was reached: softly, fully, and with nothing to take back.
@@ -163,9 +192,20 @@ mod tests {
     /// A process that is alive, in a group of our own making.
     fn watch(group: &Path, heap_limit: Option<u64>) -> Watch {
         let pid = std::process::id().cast_signed();
-        let mut watch = Watch { pid, memory: Memory::in_group(group), heap_limit, events: None };
+        let memory = Memory::in_group(group);
+        let mut watch = Watch { pid, memory, heap_limit, events: None, heap: None, again: LOOK };
         watch.events = watch.at_limit();
         watch
+    }
+
+    #[test]
+    fn the_faster_a_heap_fills_the_sooner_it_is_looked_at() {
+        let second = Duration::from_secs(1);
+        assert_eq!(half_way(second, 0, 50 * MB), LOOK, "it does not grow");
+        assert_eq!(half_way(second, 10 * MB, 500 * MB), LOOK, "it is far from full");
+        assert_eq!(half_way(second, 60 * MB, 12 * MB), Duration::from_millis(100));
+        assert_eq!(half_way(second, u64::MAX, 1), SOONEST);
+        assert_eq!(half_way(LOOK, 60 * MB, 0), LOOK, "it is full, and was copied");
     }
 
     fn write(group: &Path, name: &str, text: &str) {

@@ -11,8 +11,6 @@ use super::{SnapshotArgs, collectors, copy, file_name, of_unit, process};
 use crate::failure::Failure;
 use crate::output::print;
 
-/// How often it is looked at: a heap that fills at 100 MB a second fills by 25 MB meanwhile.
-const LOOK: Duration = Duration::from_millis(250);
 /// After a file, the next one waits so long: it would show the same.
 const REST: Duration = Duration::from_secs(300);
 /// After a try that failed.
@@ -66,7 +64,7 @@ fn follow(pid: i32, folder: &Path, args: &SnapshotArgs) -> Result<(), Failure> {
                 Failure::new(format!("cannot clear {}: {error}", folder.display()), "check its permissions")
             })?;
         }
-        sleep(LOOK);
+        sleep(watch.again());
     }
     say(
         args,
