@@ -343,6 +343,21 @@ fn programs_that_cannot_be_preloaded_run_as_they_are() {
     place.run(&["run", "--strict", "--", "./static"]).code(1);
 }
 
+/// It has no loader, but what it starts has one.
+#[test]
+fn what_starts_envoy_hands_the_library_on() {
+    let place = Place::new();
+    let source =
+        "#include <stdio.h>\n#include <stdlib.h>\nint main(void){puts(getenv(\"LD_PRELOAD\"));return 0;}";
+    place.cc("func-e", source, &["-static"]);
+    let assert = place.run(&["run", "--without", "node", "--", "./func-e"]).code(0);
+    assert_eq!(place.stdout(&assert), "[PLACE]/libhasten_envoy.so\n");
+    insta::assert_snapshot!(
+        place.stderr(&assert),
+        @"hasten: envoy on standby: func-e is not Envoy: the library waits for one that func-e starts"
+    );
+}
+
 #[test]
 fn a_program_with_openssl_inside_is_left_alone() {
     let place = Place::new();

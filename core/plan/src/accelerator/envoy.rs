@@ -66,8 +66,9 @@ impl Accelerator for Envoy {
     fn judge_program(&self, program: &Program) -> Vec<Reason> {
         let name = program.name();
         if !is_envoy(program) {
-            let waits = format!("{name} is not Envoy: the library waits for one that {name} starts");
-            return vec![Reason::idle(waits).aside()];
+            let waits =
+                Reason::idle(format!("{name} is not Envoy: the library waits for one that {name} starts"));
+            return vec![if leads_to_envoy(program) { waits } else { waits.aside() }];
         }
         let accepts = preload::accepts(program);
         let build = (accepts.side == Side::For).then(|| build(program, &name));
@@ -75,11 +76,11 @@ impl Accelerator for Envoy {
     }
 
     fn regards(&self, program: &Program) -> bool {
-        is_envoy(program) || starts_envoy(program)
+        starts_envoy(program)
     }
 
     fn concerns(&self, program: &Program) -> bool {
-        is_envoy(program)
+        leads_to_envoy(program)
     }
 
     fn environment(&self, config: &Config, surroundings: &Surroundings) -> Vec<(&'static str, OsString)> {
@@ -113,12 +114,16 @@ pub(super) fn is_envoy(program: &Program) -> bool {
     program.name().starts_with(NAME)
 }
 
+/// Whether Envoy is what its user wants.
+pub(super) fn leads_to_envoy(program: &Program) -> bool {
+    is_envoy(program) || STARTERS.contains(&program.name().as_str())
+}
+
 /// Whether it may start Envoy: a script of its name, such as the one from PyPI, a program for that, or one that starts others.
 fn starts_envoy(program: &Program) -> bool {
     let is_named =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(NAME));
-    let name = program.name();
-    program.is_launcher() || STARTERS.contains(&name.as_str()) || program.scripts.iter().any(is_named)
+    program.is_launcher() || leads_to_envoy(program) || program.scripts.iter().any(is_named)
 }
 
 fn build(program: &Program, name: &str) -> Reason {

@@ -6,7 +6,7 @@ use hasten_names::{Engine, ORIGINAL};
 use hasten_probe::program::compression::Carried;
 use hasten_probe::{Cpu, Feature, Program};
 
-use super::envoy::is_envoy;
+use super::envoy::leads_to_envoy;
 use super::{Accelerator, UNMEASURED};
 use crate::config::Config;
 use crate::plan::{Reason, Side};
@@ -96,7 +96,7 @@ impl Accelerator for Gzip {
     }
 
     fn judge_program(&self, program: &Program) -> Vec<Reason> {
-        if is_envoy(program) {
+        if leads_to_envoy(program) {
             return vec![
                 Reason::against("Envoy carries its zlib inside, where `envoy` accelerates it").aside(),
             ];
@@ -109,7 +109,7 @@ impl Accelerator for Gzip {
 
     fn concerns(&self, program: &Program) -> bool {
         // Official builds carry their own copy; nobody starts them with hasten for this.
-        !program.kind.runs_javascript() && !is_envoy(program)
+        !program.kind.runs_javascript() && !leads_to_envoy(program)
     }
 
     fn environment(&self, config: &Config, surroundings: &Surroundings) -> Vec<(&'static str, OsString)> {

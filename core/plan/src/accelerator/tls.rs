@@ -13,7 +13,7 @@ use hasten_probe::program::habit::Habit;
 use hasten_probe::program::openssl_conf::{self, Takeover};
 use hasten_probe::{Cpu, Feature, Program};
 
-use super::envoy::is_envoy;
+use super::envoy::leads_to_envoy;
 use super::{Accelerator, UNMEASURED};
 use crate::config::Config;
 use crate::devices;
@@ -95,7 +95,7 @@ impl Accelerator for Tls {
     }
 
     fn judge_program(&self, program: &Program) -> Vec<Reason> {
-        if is_envoy(program) {
+        if leads_to_envoy(program) {
             return vec![
                 Reason::against("Envoy carries its BoringSSL inside, where `envoy` accelerates it").aside(),
             ];
