@@ -98,7 +98,7 @@ sys.exit(f"error: hasten check says {decisions}" if wrong else 0)' <<<"$verdict"
     expect "OpenSSL 3.5" "$verdict"
     expect "/opt/libhasten.so" "$(in_system /opt/hasten run --dry-run -- nginx)"
     cp "$(type -P true)" "$scratch/foreign"
-    expect "no program for arm64" "$(in_system /opt/hasten check -- "$scratch/foreign" 2>&1)"
+    expect "not built for arm64" "$(in_system /opt/hasten check -- "$scratch/foreign" 2>&1)"
 }
 
 # expect PATTERN TEXT

@@ -2,18 +2,15 @@
 // program's, are not concerned. Nothing of it exists before a profile is asked for, and nothing remains behind one.
 import type * as Inspector from 'node:inspector';
 import { performance } from 'node:perf_hooks';
-import { milliseconds } from './lines';
-import { type Profile, Stacks } from './stacks';
+import { line, milliseconds } from './lines';
+import { LEAST_MS, type Profile, RARELY, Stacks } from './stacks';
 import { Workers } from './workers';
 
 export const LEAST_INTERVAL_US = 100;
 export const MOST_INTERVAL_US = 100_000;
 
-// V8 keeps samples until the profile is stopped, so it is replaced before they become many. But each start walks the
-// heap, which stops the program for as long as that takes: it may happen once in this many times its own length.
-const LEAST_MS = 10_000;
+// V8 keeps samples until the profile is stopped, so it is replaced before they become many.
 const MOST_SAMPLES = 300_000;
-const RARELY = 400;
 // A tree of so many stacks takes tens of megabytes: the next profile is half as long.
 const MANY_NODES = 50_000;
 const LEAST_MOST_MS = 1000;
@@ -160,8 +157,4 @@ function disconnect(session: Inspector.Session | undefined): void {
   } catch {
     // It was not connected.
   }
-}
-
-function line(content: object): string {
-  return `${JSON.stringify(content)}\n`;
 }

@@ -102,6 +102,7 @@ export function milliseconds(time: number): number {
   return Math.round(time * 1000) / 1000;
 }
 
-function line(content: object): string {
+/** An object as a line. */
+export function line(content: object): string {
   return `${JSON.stringify(content)}\n`;
 }

@@ -18,6 +18,11 @@ export interface Profile {
   readonly timeDeltas: readonly number[];
 }
 
+// The start of a profile walks the heap, which stops the thread for as long as that takes: it may happen once in this many
+// times its own length.
+export const RARELY = 400;
+export const LEAST_MS = 10_000;
+
 // Beyond these numbers the samples still count, as those of a function without its callers, or of OTHER.
 const MOST_FUNCTIONS = 5000;
 const MOST_NODES = 20_000;

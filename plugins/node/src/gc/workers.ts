@@ -3,16 +3,14 @@
 // are only kept then, and read later.
 import type * as Inspector from 'node:inspector';
 import { performance } from 'node:perf_hooks';
-import { milliseconds } from './lines';
-import { place, type Profile, Stacks } from './stacks';
+import { line, milliseconds } from './lines';
+import { LEAST_MS, place, type Profile, RARELY, Stacks } from './stacks';
 
 // Each has its own thread of V8 that takes samples.
 const MOST_WORKERS = 32;
 const MOST_NAME = 100;
-// As for the main thread, of each.
-const LEAST_MS = 10_000;
+// Of each, before its profile is replaced.
 const MOST_SAMPLES = 100_000;
-const RARELY = 400;
 
 interface Attached {
   readonly sessionId: string;
@@ -223,8 +221,4 @@ const START_ID = 3;
 // Without reading it: errors have their number at the end.
 function isAnswer(message: string, id: number): boolean {
   return message.startsWith(`{"id":${id},`) || message.endsWith(`,"id":${id}}`);
-}
-
-function line(content: object): string {
-  return `${JSON.stringify(content)}\n`;
 }
